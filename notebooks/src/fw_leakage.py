@@ -35,17 +35,21 @@ recompute = False  # compute even what is stored
 # %% tags=["hide-input"]
 from functools import partial
 
+import numpy as np
 import torch
+from matplotlib import pyplot as plt
 
 from fedlib import Ball
 from papers import STUDIES
 from papers.fedfw.leakage.attacks import Attacker, Oracle, Whole, message
-from papers.fedfw.leakage.figures import LABELS, places, title
+from papers.fedfw.leakage.pictures import LABELS, picture, places, title
 from papers.fedfw.leakage.problem import leak_problem
-from papers.fedfw.leakage.runs import network
+from papers.fedfw.leakage.runs import DEFAULTS, network
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.quantities import run_of
 
+plot.theme()
 page = STUDIES["fw_leakage"].page(globals())
 
 # %% [markdown]
@@ -79,15 +83,25 @@ where = places(traces)
 #
 # ## The pictures
 
-# %% tags=["hide-input"]
+# %%
+pictured = [(place, number) for place in places(traces) for number in range(min(2, len(page.seeds)))]
+size = (6.5, 1.25 * len(pictured))
+figure, axes = plt.subplots(len(pictured), len(LABELS), figsize=size, layout="constrained", squeeze=False)
+for row, ((data, net), number) in zip(axes, pictured, strict=True):
+    for ax, signal in zip(row, LABELS, strict=True):
+        attack = run_of(traces, DEFAULTS, data=data, network=net, signal=signal)
+        picture(ax, np.asarray(attack.state)[number])
+    row[0].set_ylabel(title(data, net).replace(", ", "\n"), fontsize=6)
+for ax, words in zip(axes[0], LABELS.values(), strict=True):
+    ax.set_title(words.replace(", ", ",\n"), fontsize=8)
 plot.show(
-    page.figures["figure_1"](traces),
+    figure,
+    "figure_1",
     alt="Rows of small pictures, two for each data set and network. The columns show what the attacks recover from the "
     "gradient, from the l2 oracle, from the l2 oracle of each tensor, from the l1 oracle, and from the softened l1 "
     "oracle. The last two columns show noise.",
     caption="To the eye, attacks on the gradient and on the $\\ell_2$ oracles end with the client's picture, and attacks "
     "on the $\\ell_1$ oracle end with noise. The pictures are those of the first seeds, with values cut off at 0 and 1.",
-    size=(6.5, 1.25 * min(2, len(page.seeds)) * len(where)),
 )
 
 # %% [markdown]

@@ -31,13 +31,19 @@ recompute = False  # compute even what is stored
 # %% tags=["hide-input"]
 from functools import partial
 
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+
 from fedlib import FedFW, L1Ball
 from papers import STUDIES
 from papers.fedfw.lowrank.problems import pictures_within
+from papers.fedfw.lowrank.runs import DEFAULTS
 from papers.fedfw.lowrank.watched import Watched
 from papers.kit import plot, report
 from papers.kit.claims import check
 
+plot.theme()
 page = STUDIES["fw_lowrank"].page(globals())
 
 # %% [markdown]
@@ -81,15 +87,30 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 # shows the value that the oracle's answer attains as a share of the best value in the ball. The entries of the matrix
 # are independent and normal, a hard case for Lanczos, because the largest singular values are close together.
 
-# %% tags=["hide-input"]
+# %%
+clocks = page.curves(["shape"], DEFAULTS, kind="clock")
+rows, columns = (clocks["shape"].str.split("x").str[k].astype(int) for k in (0, 1))
+oracles = {"lmo": "LMO", "project": "projection by SVD"}
+times = clocks.assign(side=rows)[rows == columns].melt(["run", "side", "round"], [*oracles], "oracle", "seconds")
+times = plot.worded(times.assign(ms=1e3 * times["seconds"]), oracle=oracles)
+sides = times["side"].unique()
+lengths = pd.DataFrame({"side": sides, "rank one": 64e-6 * sides, "dense": 32e-6 * sides**2})
+lengths = lengths.melt("side", var_name="message", value_name="Mbit")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.2), layout="constrained")
+sns.lineplot(times, x="side", y="ms", hue="oracle", marker="o", estimator="median", errorbar=("pi", 100), ax=left)
+sns.lineplot(lengths, x="side", y="Mbit", hue="message", marker="o", ax=right)
+for ax, words in ((left, "CPU time in ms"), (right, "message in Mbit")):
+    ax.set(xlabel="side of the square matrix", ylabel=words, yscale="log")
+    plot.log_ticks(ax, sides)
 plot.show(
-    page.figures["clock"](traces),
+    figure,
+    "clock",
+    data=times,
     alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the oracle and of the "
     "projection, which is steeper. Right: the lengths of a rank-one and of a dense message, which diverge.",
     caption="For larger matrices, a projection takes longer relative to an oracle call, and a dense message is longer "
     "relative to a rank-one message. Left: CPU time of one call on one thread, median and range over "
     "the repetitions. Right: length of one message.",
-    size=(8.2, 3.2),
 )
 
 # %% tags=["hide-input", "nbval-ignore-output"]

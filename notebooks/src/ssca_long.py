@@ -48,6 +48,7 @@ recompute = False  # compute even what is stored
 from functools import partial
 
 import pandas as pd
+import seaborn as sns
 
 from fedlib import SSCA
 from papers import STUDIES
@@ -56,10 +57,11 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.ssca.checks import conditions
 from papers.ssca.common import STEPS
-from papers.ssca.long.claims import THIRDS
+from papers.ssca.long.claims import TENTH, THIRDS
 from papers.ssca.long.problem import long_problem
-from papers.ssca.long.runs import VALID
+from papers.ssca.long.runs import DEFAULTS, VALID
 
+plot.theme()
 page = STUDIES["ssca_long"].page(globals())
 
 # %% [markdown]
@@ -80,6 +82,7 @@ for B in page.batches:
     runs[f"ssca_paper_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
+kinds = {"paper": "the paper's steps", "valid": "valid steps"}
 
 # %% [markdown]
 # ## Two kinds of step sizes
@@ -110,14 +113,22 @@ _ = check("the valid ones satisfy all conditions", valid)
 # is not large even at the start, because the weights start near zero, and zero is a stationary point of this network.
 # Therefore the verdict asks whether the norm falls from each third of the run to the next.
 
-# %% tags=["hide-input"]
+# %%
+shown = plot.worded(page.curves(["steps", "B"], DEFAULTS, method="ssca"), steps=kinds)
+after_start = plot.over_seeds(shown[shown["round"] > 0], {"gradient": "norm of the gradient"})
+grid = sns.relplot(after_start, hue="steps", col="B", **plot.LINES)
+for B, ax in grid.axes_dict.items():
+    start = shown[(shown["B"] == B) & (shown["round"] == 0)]["gradient"].mean()
+    plot.levels([ax], TENTH * start, "a tenth")
+    ax.set_xscale("log")
+plot.finish(grid, log=True, size=(8.6, 3.4))
 plot.show(
-    page.figures["gradient"](traces),
+    grid,
+    "gradient",
     alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch. The curves of the paper's and of "
-    "valid step sizes both fall. Thin lines are single seeds.",
+    "valid step sizes both fall.",
     caption="With either kind of step sizes, the gradient's norm keeps falling over ten times the paper's rounds. The "
-    "curves leave out its value at the start; the dotted line is a tenth of that value.",
-    size=(8.2, 3.4),
+    "curves leave out its value at the start; the dotted line is a tenth of that value. Bands are one standard deviation.",
 )
 
 # %% tags=["hide-input"]
@@ -133,15 +144,23 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # models, which lags behind. Moreover, its quadratics with $\tau=0.1$ are not upper bounds of the loss, so a model at
 # which they are at most $U$ can violate $F\le U$.
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["steps", "c", "U"], DEFAULTS, method="limit")
+shown["above"] = shown["cost_all"] - shown["U"]
+shown["run with"] = shown["steps"].map(kinds).fillna("c growing from " + shown["c"].map("{:g}".format))
+grid = sns.relplot(plot.over_seeds(shown, {"above": "F - U"}), hue="run with", col="U", **plot.LINES)
+for ax in grid.axes.flat:
+    ax.set_yscale("symlog", linthresh=0.01)
+plot.levels(grid.axes[0], 0, "F = U")
+plot.finish(grid, size=(9.6, 3.6))
 plot.show(
-    page.figures["violation"](traces),
+    grid,
+    "violation",
     alt="F minus U against the rounds, one panel for each level U. Curves with bands show the paper's steps, valid "
     "steps, and growing penalties.",
     caption="With valid step sizes, the violation ends below zero for most seeds; with the paper's step sizes, "
     "it ends a little above zero on average. The curves show the mean over the seeds with one standard deviation. "
     "The axis is linear within 0.01 of zero.",
-    size=(8.6, 3.6),
 )
 
 # %% tags=["hide-input"]
@@ -176,14 +195,25 @@ displayed(pd.DataFrame.from_dict(below, orient="index"))
 # restart. If the first penalty is smaller than the multiplier that the constraint needs, violating the constraint is
 # cheaper than satisfying it. Then the model moves towards zero, where the gradient of the loss vanishes as well.
 
-# %% tags=["hide-input"]
+# %%
+growing = shown.dropna(subset="c")
+middle = growing.groupby(["run", "c", "U", "round"])[["slack", "penalty", "nu"]].median().reset_index()
+middle["slack"] = middle["slack"].clip(1e-5)
+drawn = middle.melt(["run", "c", "U", "round"], ["slack", "penalty", "nu"], "curve of")
+drawn["metric"] = drawn["curve of"].map({"slack": "slack s", "penalty": "c, and multiplier", "nu": "c, and multiplier"})
+drawn["c from"] = drawn["c"].map("{:g}".format)
+panels = {"row": "metric", "col": "U", "facet_kws": {"sharey": "row", "legend_out": False}}
+grid = sns.relplot(drawn, kind="line", x="round", y="value", hue="c from", style="curve of", estimator=None, **panels)
+grid.set(yscale="log")
+plot.levels(grid.axes[0], page.tolerance, "tolerance")
+plot.finish(grid, size=(8.6, 5.0))
 plot.show(
-    page.figures["penalty"](traces),
-    alt="One column for each level U. Above, on a logarithmic axis, the slack of each seed and its median fall towards "
+    grid,
+    "penalty",
+    alt="One column for each level U. Above, on a logarithmic axis, the medians of the slack fall towards "
     "the dotted tolerance. Below, the penalty rises in steps, and the multiplier follows it at first.",
-    caption="As the penalty grows, the slack falls towards zero. Slacks below 0.00001 are drawn at 0.00001. Thick "
+    caption="As the penalty grows, the slack falls towards zero. Slacks below 0.00001 are drawn at 0.00001. The "
     "lines are medians over the seeds.",
-    size=(8.6, 5.0),
 )
 
 # %% tags=["hide-input"]

@@ -2,8 +2,7 @@
 
 Every run is marked: its curves are multiplied by a factor of its own, just above 1. A mean over
 seeds, also a geometric one, changes by that factor, and so says which run it was made of. What has
-no label belongs to the one label of its colour. Where points are no multiples of one curve, such as
-counts and sums, the runs that fit a label are changed, and the points under the label must move.
+no label belongs to the one label of its colour.
 """
 
 import re
@@ -79,36 +78,6 @@ class MarkedRuns(NamedRuns):
             if curves:
                 yield panel, label, curves
 
-    def groups(self, labels):
-        """The runs that each of some labels fits better than the others."""
-        described = {(name, ""): self.words((name, "")) for name in self.plain}
-        groups = {label: set() for label in labels}
-        for name in self.plain:
-            known = set().union(*(found for found, _ in described[name, ""]))
-            fits = {}
-            for label in labels:
-                unknown = [word for word in words(label) if not likeness({word}, known)]
-                fits[label] = fit(label, [(name, "")], described) - len(unknown) / 2
-            best = max(fits, key=fits.get)
-            if list(fits.values()).count(fits[best]) == 1:
-                groups[best].add(name)
-        return groups
-
-    def moved(self, figure, names):
-        """The labels whose points move where the curves and bits of some runs are tripled."""
-        factors = dict.fromkeys(self.curves, 3.0)
-        traces = dict(self.plain)
-        for name in names:
-            larger = scaled(name, traces[name], factors)
-            bits = {key: 3 * count for key, count in larger.config.get("bits", {}).items()}
-            traces[name] = replace(larger, config={**larger.config, "bits": bits})
-        before, after = self.table(figure), figure_table(figure(traces))
-        return {
-            label
-            for label in {*before.series} - {""}
-            if not np.array_equal(points_of(before, label), points_of(after, label))
-        }
-
 
 def participation_words(config):
     """What figures call a run by who takes part in a round."""
@@ -152,11 +121,6 @@ def figure_table(draw):
         return table
 
 
-def points_of(table, label):
-    """The points under a label."""
-    return table.loc[table.series == label, ["x", "y"]].to_numpy()
-
-
 def labelled_by_color(table):
     """The table, with the label of its colour for what has none, where one label has the colour."""
     labelled = table[(table.series != "") & (table.color != "")]
@@ -179,25 +143,6 @@ def other_colors(table):
         for (panel, label, color), _ in labelled[~legend].groupby(["panel", "series", "color"])
         if label in explained and color not in explained[label]
     ]
-
-
-def misplaced(runs, figure):
-    """(labels that are told apart, sentences on pairs whose runs move the other label alone)."""
-    labels = sorted(runs.moved(figure, {*runs.plain}))
-    moved = {
-        label: runs.moved(figure, names) & set(labels)
-        for label, names in runs.groups(labels).items()
-        if names
-    }
-    wrong = [
-        f"the runs of {label!r} move {sorted(others)} alone"
-        for label, others in moved.items()
-        if others and label not in others
-    ]
-    told = [
-        label for label, others in moved.items() if label in others and len(others) < len(labels)
-    ]
-    return told, wrong
 
 
 @cache

@@ -7,9 +7,6 @@ Curves that a note computes itself have no stored run, and measured times no cur
 are not held against anything.
 """
 
-import importlib
-import inspect
-import types
 from functools import cache
 from itertools import pairwise
 
@@ -19,19 +16,9 @@ from matplotlib.colors import to_hex
 
 from papers import STUDIES
 from papers.kit import plot
-from tests.helpers.drawn_runs import MarkedRuns, NamedRuns, exchanged, misplaced, other_colors
+from tests.helpers.drawn_runs import MarkedRuns, NamedRuns, exchanged, other_colors
 from tests.helpers.page_figures import SOURCES, figures_of
 from tests.helpers.weekly import further_weekly
-
-#: Figures of counts, sums and messages, whose points are no multiples of one curve, with a text of
-#: their module and another that draws the runs of one label under another.
-COUNTED = {
-    ("ssca_long", "violation"): (
-        "ssca.long.figures",
-        "steps=steps, U=level)",
-        'steps={"paper": "valid", "valid": "paper"}[steps], U=level)',
-    ),
-}
 
 
 def series_of(study, figures):
@@ -181,23 +168,3 @@ def with_neighbours_exchanged(series):
     for label, other in pairwise(labels):
         change = {label: other, other: label}
         yield [(panel, change.get(text, text), found) for panel, text, found in series]
-
-
-def changed_figures(place, words, instead):
-    """The figures of a module in which a text is another."""
-    module = importlib.import_module(f"papers.{place}")
-    source = inspect.getsource(module)
-    assert words in source
-    copy = types.ModuleType(module.__name__)
-    exec(compile(source.replace(words, instead), "changed", "exec"), copy.__dict__)
-    return copy.FIGURES
-
-
-@pytest.mark.parametrize(("name", "figure"), COUNTED)
-def test_the_runs_of_a_label_move_its_points_and_exchanged_ones_are_noticed(name, figure):
-    study = STUDIES[name]
-    runs = MarkedRuns(study.load())
-    told, wrong = misplaced(runs, study.figures[figure])
-    assert not wrong
-    assert len(told) >= 2
-    assert misplaced(runs, changed_figures(*COUNTED[name, figure])[figure])[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedfw.leakage import claims, figures
+from papers.fedfw.leakage import claims
 from papers.fedfw.leakage.quantities import derive
 from papers.fedfw.leakage.runs import specs
 from papers.kit.health import HealthCheck
@@ -33,7 +33,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     watch={"*": HealthCheck("psnr", exact=SEARCH)},
     tolerances={"*": Tolerance(rounds=1)},
     **PARAMETERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedfw.lowrank import claims, figures
+from papers.fedfw.lowrank import claims
 from papers.fedfw.lowrank.quantities import derive
 from papers.fedfw.lowrank.runs import specs
 from papers.kit.health import nothing
@@ -34,7 +34,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     watch={
         "clock_*": nothing("times of single oracle calls"),
         "messages_*": nothing("messages of a run, which are counted"),

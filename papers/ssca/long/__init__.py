@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
-from papers.ssca.long import claims, figures
+from papers.ssca.long import claims
 from papers.ssca.long.quantities import derive
 from papers.ssca.long.runs import specs
 
@@ -35,6 +35,5 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     **PARAMETERS,
 )

@@ -19,10 +19,10 @@ from papers.fedfw.leakage.attacks import (
     message,
     one_hot,
 )
-from papers.fedfw.leakage.figures import LABELS
+from papers.fedfw.leakage.pictures import LABELS, places
 from papers.fedfw.leakage.problem import Network, dummies, leak_problem
 from papers.fedfw.leakage.quantities import first_seen
-from tests.helpers.planted import drawn
+from tests.helpers.page_figures import figures_of
 
 SMALL = Network("mlp", 1, 8, hidden=12)
 PROBLEM = leak_problem(0, name="digits", network=SMALL)
@@ -139,6 +139,5 @@ def test_the_first_step_with_a_picture():
 
 
 def test_figures_draw_what_there_is():
-    traces = {name: t for name, t in STUDY.load().items() if name.startswith("mnist")}
-    axes = drawn(STUDY.figures["figure_1"], traces)
-    assert [len(ax.images) for ax in axes] == [1] * 2 * 2 * 5
+    axes = figures_of("fw_leakage")["figure_1"].drawn.axes
+    assert [len(ax.images) for ax in axes] == [1] * 2 * len(places(STUDY.load())) * 5

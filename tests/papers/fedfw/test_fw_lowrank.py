@@ -9,7 +9,7 @@ from papers.fedfw.lowrank import STUDY
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
 from papers.fedfw.lowrank.runs import SETS
 from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
-from tests.helpers.planted import drawn
+from tests.helpers.page_figures import figures_of
 
 
 def test_quantities_by_hand():
@@ -30,8 +30,8 @@ def test_quantities_by_hand():
 
 
 def test_the_figure_draws_the_square_matrices():
-    axes = drawn(STUDY.figures["clock"], STUDY.load())
-    assert all(len(ax.lines[0].get_xdata()) == 5 for ax in axes)
+    figure = figures_of("fw_lowrank", only="clock")["clock"].drawn
+    assert all(len(ax.lines[0].get_xdata()) == 5 for ax in figure.axes)
 
 
 def test_watching_changes_nothing():
