@@ -5,7 +5,7 @@
 # w)\}$ that its theorem promises (the bound) for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the
 # accuracy is at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold
 # leads to a better model: at $T=1000$ the mean accuracy is {result}`bounds/hard_printed_threshold0.1.share:.2f` times the
-# bound, rather than {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained
+# bound, rather than {result}`bounds/hard_printed.share:.2f`. Our own, smaller bound for hard switching is attained
 # on one instance.
 #
 # A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that $\bar w$

@@ -11,8 +11,6 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
-
-
 Value = TypeVar("Value")
 
 
@@ -59,11 +57,6 @@ def band(trace: Trace, name: str) -> Array:
     return np.asarray(1e3 * np.abs(values - np.median(values, axis=0)).mean(1))
 
 
-def excess(trace: Trace, tolerance: float) -> Array:
-    """Per seed, the mean of max(0, g - tolerance) over the second half, in thousandths."""
-    return np.asarray(1e3 * np.maximum(second_half(trace.of_rounds("g")) - tolerance, 0).mean(1))
-
-
 def tuned(runs: Mapping[Value, Trace], tolerance: float) -> Value:
     """The value of a grid whose run has the smallest late f among those with a feasible late g.
 
@@ -76,10 +69,6 @@ def tuned(runs: Mapping[Value, Trace], tolerance: float) -> Value:
     if feasible:
         return min(feasible, key=f.__getitem__)
     return min(g, key=g.__getitem__)
-
-
-def tolerance_of(trace: Trace) -> float:
-    return float(trace.config["algorithm"]["tolerance"])
 
 
 def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:

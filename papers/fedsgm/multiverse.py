@@ -24,8 +24,9 @@ def shares(claim: str, settings: Iterable[tuple[State, State]]) -> pd.DataFrame:
     settings : for every setting whether the sentence holds there, and whether its control does.
     """
     states, control_states = zip(*settings, strict=True)
-    rows = {f"{claim}.share": states, f"{claim}.control": control_states}
-    return table(row(name, share_of(found)) for name, found in rows.items())
+    share = row(f"{claim}.share", share_of(states))
+    control = row(f"{claim}.control", share_of(control_states))
+    return table([share, control])
 
 
 def share_of(states: Sequence[State]) -> Number:

@@ -140,7 +140,7 @@ def test_a_rule_reads_the_runs_that_stand_behind_its_claim_and_no_other(study):
     for reading in [reading for claim in study.claims for reading in claim.each]:
         others = {name: larger(t) for name, t in traces.items() if name not in reading.runs}
         now = study.derive({**traces, **others}, params)
-        for key in reading.rule.keys() & before.keys():
+        for key in filter(before.__contains__, reading.rule.keys()):
             assert now[key].value == pytest.approx(before[key].value, rel=1e-9, nan_ok=True), key
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import fedlib as fl
-from papers.fedsgm.curves import band, excess, oscillation
+from papers.fedsgm.curves import band, oscillation
 
 
 def trace(f, g):
@@ -16,11 +16,6 @@ def trace(f, g):
 def test_the_band_is_the_distance_from_the_median_curve():
     curves = [[1, 1, 0], [2, 4, 0], [4, 5, 0]]
     np.testing.assert_allclose(band(trace(curves, curves), "f"), [2000, 0, 1500])
-
-
-def test_excess_counts_what_is_above_in_the_second_half():
-    g = [[1, 1, 0.06, 0.04, 0], [1, 1, 0.05, 0.05, 0]]
-    np.testing.assert_allclose(excess(trace(g, g), 0.05), [5, 0], atol=1e-12)
 
 
 def test_oscillation_of_either_curve():
