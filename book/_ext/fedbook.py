@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fedbook_api
+import fedbook_captions
 import fedbook_claims
 import fedbook_figures
 import fedbook_methods
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     fedbook_api,
+    fedbook_captions,
     fedbook_claims,
     fedbook_figures,
     fedbook_methods,

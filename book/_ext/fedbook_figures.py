@@ -52,6 +52,7 @@ FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
 PICTURE = re.compile(r'<img class="fig"([^>]*?) src="data:image/png;base64,[^"]+"')
 CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
+PRINTED = re.compile(r"(figure|table)_(\d+)")  # name of a figure that repeats one of the paper
 FORMULA = re.compile(r"\$([^$\n]+)\$")
 
 WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
@@ -79,7 +80,8 @@ MAIN = {
     "Dirichlet split": ("problem.alpha",),
 }
 WHOLE = ("participants n", "batch")  # where no value means all clients, or all rows
-MOST = 3  # different values that are listed
+MOST = 3  # different numbers that are listed
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
 class Watched(UserDict[str, "Trace"]):
@@ -270,6 +272,8 @@ def flat(config: Mapping[str, Any]) -> dict[str, str]:
         set_values = [value for value in present if value is not None]
         if set_values:
             texts[label] = text_of(set_values[0])
+            if label == "data":
+                texts[label] = texts[label].replace("_", " ")
         elif present and label in WHOLE:
             texts[label] = "all"
     return texts
@@ -280,7 +284,7 @@ def text_of(value: object) -> str:
     match value:
         case {"type": class_name, **fields}:
             set_fields = {key: entry for key, entry in fields.items() if entry is not None}
-            return f"{class_name} ({text_of(set_fields)})" if set_fields else str(class_name)
+            return in_words(str(class_name), set_fields)
         case Mapping():
             return ", ".join(f"{key} {text_of(entry)}" for key, entry in value.items())
         case [int(), int(), *_] if value == list(range(value[0], value[0] + len(value))):
@@ -294,12 +298,36 @@ def text_of(value: object) -> str:
     return str(value)
 
 
+def in_words(class_name: str, fields: Mapping[str, Any]) -> str:
+    """A part of a method as a reader calls it: its class is named only if it has no other name."""
+    match class_name:
+        case "Identity":
+            return "none"
+        case "TopK" | "RandK":
+            name = class_name.replace("K", "-K")
+            return f"{name}, {text_of(fields['fraction'])} of the entries"
+        case "Rounding":
+            return f"{fields['mantissa_bits']} bits of mantissa"
+        case "PowerLaw":
+            scale = text_of(fields["scale"])
+            return f"{scale} / t^{text_of(fields['exponent'])}" if fields["exponent"] else scale
+        case "Least":
+            return text_of(fields["share"])
+        case "TwoWay" | "OneWay":
+            return f"{class_name.replace('Way', '-way').lower()}, {text_of(fields['sketch'])}"
+        case "LowRank":
+            return "low rank"
+        case "Exact":
+            return "exact"
+    return f"{class_name}: {text_of(fields)}" if fields else class_name
+
+
 def listed(values: list[str]) -> str:
-    """Different values, the first and the last of many."""
-    if len(values) <= MOST:
-        return ", ".join(values)
-    start = ", ".join(values[: MOST - 1])
-    return f"{start}, … {values[-1]} ({len(values)} values)"
+    """Different values; of many numbers the smallest and the largest."""
+    if len(values) > MOST and all(map(NUMBER.fullmatch, values)):
+        ordered = sorted(values, key=float)
+        return f"{ordered[0]} to {ordered[-1]} ({len(values)} values)"
+    return ", ".join(values)
 
 
 def shown_by(source: str) -> tuple[str, str]:
@@ -428,11 +456,22 @@ def add_files(
     output = cell.children[-1]
     anchor = figure_anchor(label)
     for node in output.findall(nodes.raw):
-        if "fed-figure" in node.astext() and "SVG" in files:
+        if "fed-figure" not in node.astext():
+            continue
+        node["number"] = numbered(number, figure)
+        if "SVG" in files:
             node["svg"] = str(files["SVG"])
     output.insert(0, nodes.target("", "", ids=[anchor]))
     output.extend(fold(env, name, files, runs, profile, f"Fig. {number}: "))
     add_label(env, anchor, f"Fig. {number}, {label}")
+
+
+def numbered(number: int, figure: str) -> str:
+    """The number of a figure on its page, and its name in the paper if it repeats one of these."""
+    printed = PRINTED.fullmatch(figure)
+    if not printed:
+        return f"Fig. {number}."
+    return f"Fig. {number} (the paper's {printed[1].title()} {printed[2]})."
 
 
 def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -453,6 +492,9 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             image = rf'<img {attributes} class="fig dark-light"\1 src="{address}"'
             html = PICTURE.sub(image, html)
         html = CAPTION.sub(lambda caption: FORMULA.sub(mark, caption[0]), html)
+        if node.get("number"):
+            lead = f"<figcaption><b>{node['number']}</b> "
+            html = html.replace("<figcaption>", lead, 1)
         node[0] = nodes.Text(html)
 
 

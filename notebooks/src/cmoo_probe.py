@@ -108,7 +108,7 @@ _ = check(
 # %% [markdown]
 # ## Table 3
 
-# %%
+# %% tags=["hide-input"]
 errors = numbers.table[numbers.table["measure"] == "error"].fillna({"exchange": "none"})
 printed = {numbers.name(value.key): value.paper for value in page.study.paper_values}
 errors = errors.assign(ours=errors["value"], paper=errors.index.map(printed))

@@ -124,7 +124,7 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # $g+\mu\lVert w-u\rVert^2\le\epsilon$, where $u$ is the previous solution. Its inner loop updates a multiplier $y$ with
 # an *extrapolated* linear model of the constraint and moves $w$ along $-(\nabla f+y\nabla g)$.
 
-# %%
+# %% tags=["hide-input"]
 shown = page.curves(["training", "method", "rho", "dual"], defaults(page.params))
 knob = shown["rho"].fillna(shown["dual"])
 shown["run of"] = shown["method"] + knob.map(" {:g}".format).where(knob.notna(), "")

@@ -3,6 +3,7 @@
 import re
 from importlib import import_module
 
+import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
@@ -33,7 +34,7 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
         ("participants n", "all"),
         ("local steps E", "5"),
         ("step size", "0.3"),
-        ("uplink", "TopK (fraction 0.1, scaled yes)"),
+        ("uplink", "Top-K, 0.1 of the entries"),
         ("rounds T", "100"),
         ("seeds", "0 to 2"),
         ("data", "adult"),
@@ -43,7 +44,23 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
 def test_many_values_are_abridged(extension):
     listed = extension("fedbook_figures").listed
     assert listed(["0.1", "0.3"]) == "0.1, 0.3"
-    assert listed([str(n) for n in range(20)]) == "0, 1, … 19 (20 values)"
+    assert listed(["3", *map(str, range(20, 4, -1))]) == "3 to 20 (17 values)"
+    assert listed(["none", "exact", "low rank", "0.1"]) == "none, exact, low rank, 0.1"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"type": "Identity"}, "none"),
+        ({"type": "PowerLaw", "scale": 0.4, "exponent": 0.45}, "0.4 / t^0.45"),
+        ({"type": "PowerLaw", "scale": 0.4, "exponent": 0}, "0.4"),
+        ({"type": "TwoWay", "sketch": {"type": "LowRank", "budget": 1}}, "two-way, low rank"),
+        ({"type": "Least", "share": 0.002, "mixture": False}, "0.002"),
+        ({"type": "Strange", "one": 1, "none": None}, "Strange: one 1"),
+    ],
+)
+def test_a_part_of_a_method_is_called_as_a_reader_does(extension, value, words):
+    assert extension("fedbook_figures").text_of(value) == words
 
 
 def test_every_public_name_of_the_library_is_in_the_api():
@@ -84,3 +101,27 @@ def test_a_page_without_a_fold_keeps_its_cells(extension):
     page += nodes.section("", nodes.title("", "Page"), cell)
     extension("fedbook_study").fold_setup(None, page)
     assert page[0].children == [page[0][0], cell]
+
+
+def test_every_table_is_numbered_and_called_by_its_heading(extension):
+    sign = '<a class="headerlink" href="#there">#</a>'
+    plain = "<table class='table'><tr></tr></table>"
+    settings = '<table class="figure-settings"></table>'
+    kept = "<table><caption>Its own</caption></table>"
+    picture = '<table class="forest-plot"></table>'
+    body = f"<h2>There{sign}</h2>{plain}{plain}{settings}{picture}<h3>Here</h3>{kept}{plain}"
+    page = extension("fedbook_captions").with_captions(body)
+    assert re.findall("<caption>(.*?)</caption>", page) == [
+        "<b>Table 1.</b> There",
+        "<b>Table 2.</b> There, part 2",
+        "Settings of the runs in this figure",
+        "Its own",
+        "<b>Table 3.</b> Here",
+    ]
+    assert picture in page
+
+
+def test_a_figure_has_its_number_and_that_of_the_paper(extension):
+    figures = extension("fedbook_figures")
+    assert figures.numbered(3, "figure_4") == "Fig. 3 (the paper's Figure 4)."
+    assert figures.numbered(1, "learning_rates") == "Fig. 1."
