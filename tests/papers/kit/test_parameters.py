@@ -135,11 +135,6 @@ def test_a_kernel_without_history_takes_no_other_name_for_a_parameter():
     ("study", "given", "rule"),
     [
         ("bounds", {"stairs": [1]}, "got *stairs (1,)*(float division by zero)."),
-        (
-            "np_protocol",
-            {"rhos": [0.5]},
-            "got*rhos (0.5,)*penalty_lrs must have an entry for each of rhos (1), got",
-        ),
         ("cmoo_toy", {"objectives": [1]}, "got*objectives (1,)*(division by zero)."),
         ("cmoo_toy", {"scale": 0}, "got*scale 0.0*by zero)."),
         ("cmoo_sweeps", {"ratios": [0, 1]}, "got*ratios (0.0, 1.0)*by zero)."),
