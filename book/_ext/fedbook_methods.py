@@ -35,7 +35,7 @@ KEYWORD = re.compile(
     r"(?:(?<=^)|(?<=, )|(?<=; ))(for each|for|if|else|otherwise|while|return|repeat)\b"
 )
 SKIPPED = {"__post_init__", "init"}  # checks, the same everywhere
-PARTS = {"Differs": "Differs from the paper", "Info": "A round reports", "Reference": "Reference"}
+PARTS = {"Differs": "Differs from the paper", "Reference": "Reference"}
 
 
 class Step(NamedTuple):

@@ -144,6 +144,17 @@ def fold_setup(app: Sphinx, doctree: nodes.document) -> None:
             section.parent.remove(section)
 
 
+VERDICTS = "report.claims_table("  # in a cell that prints what the page of all claims has
+FOLDED_VERDICTS = '<details class="verdicts"><summary>The verdicts on these claims</summary>'
+
+
+def fold_verdicts(app: Sphinx, doctree: nodes.document) -> None:
+    """Folds a page's table of verdicts, which the page of all claims shows, too."""
+    for cell in list(doctree.findall(is_code_cell)):
+        if VERDICTS in cell.astext():
+            cell.replace_self([raw(FOLDED_VERDICTS), cell, raw("</details>")])
+
+
 def setup_cells(doctree: nodes.document) -> Iterator[nodes.container]:
     """The code cells of a page up to the one that runs the study; none where no cell does."""
     cells = list(doctree.findall(is_code_cell))
@@ -177,5 +188,6 @@ def setup(app: Sphinx) -> None:
     """Registers the directives."""
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
+    app.connect("doctree-read", fold_verdicts, priority=440)
     app.connect("doctree-read", fold_setup, priority=450)  # before Sphinx collects the contents
     app.connect("build-finished", drop_what_nobody_reads)

@@ -153,7 +153,7 @@
     player(host, {
       label: "A diamond with the models of two clients and their mean; the corners to which the clients move.",
       width: 640, height: 330, rounds: 120,
-      choices: { label: "Clients ", of: [["average corners", "naive"], ["keep their own models (FedFW)", "fedfw"]] },
+      choices: { label: "Clients ", of: [["keep their own models (FedFW)", "fedfw"], ["average corners", "naive"]] },
       start: (mode) => ({ mode, x: [[0, 0], [0, 0]], w: [0, 0], s: [[0, 0], [0, 0]], gaps: [] }),
       step: (s) => {
         const eta = 2 / (s.t + 2), lam = lam0 * Math.sqrt(s.t + 2), own = s.mode === "fedfw";

@@ -125,3 +125,14 @@ def test_a_figure_has_its_number_and_that_of_the_paper(extension):
     figures = extension("fedbook_figures")
     assert figures.numbered(3, "figure_4") == "Fig. 3 (the paper's Figure 4)."
     assert figures.numbered(1, "learning_rates") == "Fig. 1."
+
+
+def test_the_verdicts_of_a_page_are_folded(extension):
+    study = extension("fedbook_study")
+    cell = code_cell("report.claims_table(page)")
+    page = new_document("page")
+    page += nodes.section("", nodes.title("", "Verdicts"), cell)
+    study.fold_verdicts(None, page)
+    assert page[0][1].astext() == study.FOLDED_VERDICTS
+    assert page[0][2] is cell
+    assert page[0][3].astext() == "</details>"
