@@ -48,10 +48,16 @@ recompute = False  # compute even what is stored
 # %% tags=["hide-input"]
 from math import sqrt
 
+import numpy as np
+import seaborn as sns
+
 from papers import STUDIES
+from papers.fedsgm.bounds.methods import METHODS
+from papers.fedsgm.bounds.runs import DEFAULTS, again
 from papers.kit import plot, report
 from papers.kit.claims import check
 
+plot.theme()
 page = STUDIES["bounds"].page(globals())
 
 # %% [markdown]
@@ -75,8 +81,38 @@ numbers, health = page.numbers, page.health
 # the logarithm of the accuracy against $\log T$, with its 95 % interval.
 
 # %% tags=["hide-input"]
+labels, theorems = ["method", "version", "T", "threshold"], {name: method.label for name, method in METHODS.items()}
+shown = numbers.by_seed({"worst": "reached", "bound": "bound"}, labels).dropna(subset="T")
+distances = numbers.by_seed({"gap": "reached"}, labels, method="weak")["value"]  # to the prox points
+is_weak = shown["method"] == "weak"
+shown.loc[is_weak & (shown["metric"] == "reached"), "value"] = distances.to_numpy()
+promised = {run: again(traces[run]).stationarity for run in shown[is_weak]["run"].unique()}
+shown.loc[is_weak & (shown["metric"] == "bound"), "value"] = shown["run"].map(promised)
+tenth = shown["threshold"] == 0.1
+shown.loc[tenth, "version"] = "a tenth of the threshold"
+shown = plot.worded(shown[~tenth | (shown["metric"] == "reached")], method=theorems)
+look = {"errorbar": ("pi", 100), "markers": True, "facet_kws": {"sharey": False, "legend_out": False}}
+grid = sns.relplot(
+    shown, kind="line", x="T", y="value", hue="version", style="metric", col="method", col_wrap=3, **look
+)
+grid.set_axis_labels("rounds T", "max(f gap, g)")
+slopes = numbers.rows("slope", labels).fillna({"threshold": 1.0}).sort_values("threshold", ascending=False)
+for name, ax in zip(theorems, grid.axes, strict=True):
+    fitted = slopes[slopes["method"] == name]
+    lines = [f"{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" for row in fitted.itertuples()]
+    ax.text(0.03, 0.03, "\n".join(lines), transform=ax.transAxes, fontsize=7)
+    plot.log_ticks(ax, [T for T in page.horizons if str(T)[0] == "1"])
+    if name != "weak":  # whose distance is a square root, of slope -1/4
+        start = page.curves(["T"], DEFAULTS, method=name, version="printed").query("round == 0")
+        ax.axhline(start[["f_gap", "g"]].max(axis=1).mean(), color="gray", linewidth=0.8)
+        first = numbers.rows("bound", ["T"], method=name, version="printed")["value"].max()
+        T = np.array(page.horizons)
+        ax.plot(T, first / 3 * (T / T[0]) ** -0.5, ":", color="gray", linewidth=1.2)
+grid.axes[-1].set_ylabel("distance to prox point")
+plot.finish(grid, log=True, size=(9.6, 7.2))
 plot.show(
-    page.figures["rounds"](traces),
+    grid,
+    "rounds",
     alt="Nine panels, one for each theorem, show the accuracy and its bound against the number of rounds on logarithmic "
     "axes. For F 3, F 5, F 6, F 2 and W 1 both fall in parallel; the accuracy lies a little below the bound with hard "
     "switching and at half of it with soft switching. For F 4, F 1, F 9 and F 10 the accuracy is level at first, far below "
@@ -85,7 +121,6 @@ plot.show(
     " the others it lies far below. Grey lines show the slope -1/2 "
     "and the mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4. "
     "Dots are means over the instances; bands reach from the smallest to the largest value.",
-    size=(8.6, 7.2),
 )
 
 # %% tags=["hide-input"]
@@ -120,16 +155,30 @@ report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "sl
 # To see whether other settings do better, we run F Theorem 3 at $T=1000$ and multiply its threshold and its step size
 # by factors.
 
-# %% tags=["hide-input"]
+# %%
+measures = {"gap": "f gap / bound", "g": "g / bound", "worst": "max(f gap, g) / bound"}
+run = {"method": "hard", "version": "printed"}
+shown = numbers.by_seed(measures, ["threshold", "step"], **run).dropna(subset="step")
+bounds = numbers.by_seed({"bound": "bound"}, ["threshold", "step"], **run).set_index("run")["value"]
+shown["value"] /= shown["run"].map(bounds)
+shown["times the step"] = shown["step"].map("{:g}".format)
+look = {"marker": "o", "errorbar": ("pi", 100), "facet_kws": {"sharey": False, "legend_out": False}}
+grid = sns.relplot(shown, kind="line", x="threshold", y="value", hue="times the step", col="metric", **look)
+for ax in grid.axes[0]:
+    ax.set_xscale("symlog", linthresh=0.03)
+    ax.set_xticks(page.threshold_factors, [f"{x:g}" for x in page.threshold_factors])
+    ax.minorticks_off()
+grid.set_xlabels("threshold / bound")
+plot.finish(grid, size=(9.6, 3.2))
 plot.show(
-    page.figures["scaled"](traces),
+    grid,
+    "scaled",
     alt="Three panels against the threshold as a multiple of the bound, for three step sizes. As the threshold grows, "
     "the gap of the objective falls and g rises to the threshold. Their maximum is smallest near a tenth of the bound; "
     "ten times the step is worse at small thresholds.",
     caption="With a tenth of the theorem's threshold the accuracy is much better. The panels show the gap of the objective, the "
     "constraint, and their maximum at the averaged iterate, divided by the bound of F Theorem 3. "
     "Dots are means over the instances; bands reach from the smallest to the largest value.",
-    size=(8.6, 3.2),
 )
 
 # %% [markdown]

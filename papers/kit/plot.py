@@ -360,12 +360,13 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
     """
     import seaborn as sns
 
+    panels = np.atleast_2d(grid.axes)  # they are in one row where columns are wrapped
     if "curve" in grid.data:
         for (row, column, _), rows in grid.facet_data():
             for _, curve in rows.groupby("curve", sort=False):
-                _add_band(grid.axes[row, column], curve)
+                _add_band(panels[row, column], curve)
     by_metric = grid._row_var == "metric"
-    for row, axes in enumerate(grid.axes):
+    for row, axes in enumerate(panels):
         for column, ax in enumerate(axes):
             if log:
                 plain_log(ax)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.bounds.figures import FIGURES
 from papers.fedsgm.bounds.quantities import derive
 from papers.fedsgm.bounds.runs import specs
 from papers.kit.health import HealthCheck
@@ -41,7 +40,6 @@ STUDY = Study(
     paper="F",
     specs=specs,
     derive=derive,
-    figures=FIGURES,
     watch={"weak_*": HealthCheck("g"), "*": HealthCheck("f_gap", guard="g")},
     **PARAMETERS,
 )

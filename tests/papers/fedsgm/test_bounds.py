@@ -12,7 +12,7 @@ from papers.fedsgm.bounds.runs import DEFAULTS, again, plan, plans, stairs
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Setting, theorem_3
-from papers.kit import plot, store
+from papers.kit import store
 from papers.kit.quantities import name_of
 
 STUDY = STUDIES["bounds"]
@@ -154,9 +154,3 @@ def test_numbers_of_all_runs_are_there_and_promises_kept(traces, params):
         assert numbers[f"{name}.bound"].value > 0
     assert numbers["stairs_ours_T12.share"].value == pytest.approx(1.0)
     assert {"hard_printed.slope", "weak_printed.slope_bound"} <= {*numbers}
-
-
-@pytest.mark.parametrize("name", STUDY.figures)
-def test_figures_draw(traces, name):
-    picture = plot.render(STUDY.figures[name](traces), (8, 6))
-    assert picture.startswith(b"\x89PNG")
