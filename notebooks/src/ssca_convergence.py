@@ -47,7 +47,8 @@ from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
 from papers.ssca.common import STEPS, digits_problem
-from papers.ssca.convergence.numbers import HE, LOOKS, halves
+from papers.ssca.convergence.quantities import LOOKS
+from papers.ssca.convergence.runs import halves
 
 page = STUDIES["ssca_convergence"].page(globals())
 
@@ -122,8 +123,8 @@ rows |= {f"SGD, B = {page.params['clients'] * b}": f"features_sgd_B{b}" for b in
 report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
 
 # %% tags=["hide-input"]
-apart = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_vs_sgd" for s in ("samples", "features") for b in shown}
-apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in shown}
+apart = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_minus_sgd" for s in ("samples", "features") for b in shown}
+apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_minus_sgd2" for b in shown}
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
@@ -131,7 +132,7 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 # features split minus that with samples split, from the same start.
 
 # %% tags=["hide-input"]
-both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
+both = {f"B = {b} and {page.params['clients'] * b}": f"features_ssca_B{b}_minus_samples" for b in shown}
 report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
@@ -143,8 +144,8 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 
 # %% tags=["hide-input"]
 small = min(page.batches)
-start = {"": "as above", HE: "He's"}
-apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for split in ("samples", "features") for before, x in start.items()}
+start = {"": "as above", "he_": "He's"}
+apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_minus_sgd" for split in ("samples", "features") for before, x in start.items()}
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
@@ -165,16 +166,16 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 # The checks compare the messages of a recorded round with the paper's list. (What the messages reveal is in a
 # [note](note_ssca_privacy.ipynb).) On small networks, the checks also compare the work with the paper's promise: the
 # server's grows in proportion to $d$, and the clients' is that of SGD. *Work* is the number of values that tensor
-# operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
-# parameter and round in Algorithm 1 and {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
+# operations write. The server writes {result}`ssca_convergence/algorithm1.per_parameter:.0f` values per
+# parameter and round in Algorithm 1 and {result}`ssca_convergence/algorithm2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["hide-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):
-    check(f"Algorithm {k}: messages as in the paper", numbers[f"alg_{k}.wrong_messages"].value == 0)
-    check(f"Algorithm {k}: bits of its runs as the list implies", numbers[f"alg_{k}.bits_off"].value == 0)
+    check(f"Algorithm {k}: messages as in the paper", numbers[f"algorithm{k}.wrong_messages"].value == 0)
+    check(f"Algorithm {k}: bits of its runs as the list implies", numbers[f"algorithm{k}.bits_off"].value == 0)
 for k in (1, 2):
-    check(f"Algorithm {k}: the server's work grows in proportion to d", abs(numbers[f"alg_{k}.linearity"].value - 1) < 0.05)
-_ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"alg_{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
+    check(f"Algorithm {k}: the server's work grows in proportion to d", abs(numbers[f"algorithm{k}.linearity"].value - 1) < 0.05)
+_ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"algorithm{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
 
 # %% [markdown]
 # ## The start of the average
@@ -193,7 +194,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_vs_plain" for s in ("samples", "features") for b in shown}
+bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_minus_plain" for s in ("samples", "features") for b in shown}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
@@ -202,7 +203,7 @@ report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% tags=["hide-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
-wide = {name: first.pop(name) for name in [*first] if name.startswith(HE)}
+wide = {name: first.pop(name) for name in [*first] if name.startswith("he_")}
 one = next(iter(first.values()))
 same = all(np.array_equal(x, one) for n, x in first.items() if n.startswith("samples"))
 near = all(np.allclose(x, one, rtol=1e-5) for x in first.values())

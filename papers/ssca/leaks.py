@@ -109,4 +109,4 @@ def leaked(networks: int = 10) -> dict[str, Number]:
             found.setdefault(f"free_B{B}", []).append(left)
         own = rng.standard_normal((5, 3)), rng.standard_normal((3, 20))
         found.setdefault("free_clients", []).append(fibre(*own))
-    return {f"privacy.{key}": mean(x) for key, x in found.items()}
+    return {key: mean(x) for key, x in found.items()}

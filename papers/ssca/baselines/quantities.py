@@ -7,7 +7,7 @@ import numpy as np
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 from papers.ssca.baselines.runs import METHODS, cells, grid
-from papers.ssca.convergence.numbers import area, at
+from papers.ssca.convergence.quantities import area, at
 
 LAST = 100  # the round whose cost is recorded beside the mean over the rounds
 

@@ -10,10 +10,10 @@ from fedlib.steps import PowerLaw
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
+from papers.ssca.baselines.claims import HE
 from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
 from papers.ssca.common import RIDGE, SPLITS, digits_problem, rows, vertical_problem
-from papers.ssca.convergence import he_problem
-from papers.ssca.convergence.numbers import HE
+from papers.ssca.convergence.runs import he_problem
 
 EVERY = 10  # rounds between two evaluations
 METHODS = ("sgd", "momentum")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedlib.compress.wire import FLOAT_BITS
-from fedlib.core import Problem, Vectorized
+from fedlib.core import Problem, Trace, Vectorized
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
@@ -20,6 +22,7 @@ from fedlib.steps import PowerLaw
 from fedlib.testing.contract import messages
 from fedlib.vertical import VerticalProblem
 from papers.kit.numbers import Number, exact
+from papers.kit.quantities import Row, labels_of, row
 from papers.kit.study import Params, Traces
 from papers.ssca import common
 from papers.ssca.network import swish_network, vertical_network
@@ -35,25 +38,27 @@ Wire = tuple[str, str, int, int]  # sender, receiver, floats, indices
 
 
 @lru_cache(maxsize=1)
-def counted() -> dict[str, Number]:
+def counted() -> tuple[Row, ...]:
     """The messages that differ from the paper's table, and the work beside that of SGD.
 
-    `alg_3.wrong_messages` counts messages of a round that the table does not have and entries of
-    the table that no message is. `alg_1.per_parameter` are the numbers that the server writes in a
-    round for every further parameter, `alg_1.linearity` the ratio of what a second and a first
-    enlargement of the network add to them, 1 for work in O(d). `alg_1.client_ratio` are the
-    numbers written at the clients over those of SGD; over features, in the whole round.
+    Of every algorithm: `wrong_messages` counts messages of a round that the table does not have and
+    entries of the table that no message is. `per_parameter` are the numbers that the server writes
+    in a round for every further parameter, `linearity` the ratio of what a second and a first
+    enlargement of the network add to them, 1 for work in O(d). `client_ratio` are the numbers
+    written at the clients over those of SGD; over features, in the whole round.
     """
-    found: dict[str, float] = {}
-    for number, (split, limited) in ALGORITHMS.items():
-        found[f"alg_{number}.wrong_messages"] = float(wrong_messages(split, limited))
+    rows = []
+    for algorithm, (split, limited) in ALGORITHMS.items():
+        counts = {"wrong_messages": float(wrong_messages(split, limited))}
         if split == "samples":
-            one, two, three = (server_work(split, limited, width) for width in WIDTHS)
-            step = (INPUTS + CLASSES) * (WIDTHS[1] - WIDTHS[0])
-            found[f"alg_{number}.per_parameter"] = (two - one) / step
-            found[f"alg_{number}.linearity"] = (three - two) / (two - one)
-        found[f"alg_{number}.client_ratio"] = client_ratio(split, limited)
-    return {k: exact(x) for k, x in found.items()}
+            work = [server_work(split, limited, width) for width in WIDTHS]
+            added, added_next = np.diff(work)
+            parameters = (INPUTS + CLASSES) * (WIDTHS[1] - WIDTHS[0])
+            counts["per_parameter"] = added / parameters
+            counts["linearity"] = added_next / added
+        counts["client_ratio"] = client_ratio(split, limited)
+        rows += [row(name, exact(x), algorithm=algorithm) for name, x in counts.items()]
+    return tuple(rows)
 
 
 def network(hidden: int, rows: int = 80) -> Problem:
@@ -195,23 +200,33 @@ def up_and_down(split: str, limited: bool, p: Params, rows: int) -> tuple[int, i
     return FLOAT_BITS * up, FLOAT_BITS * down
 
 
-def megabits(traces: Traces, p: Params) -> dict[str, Number]:
-    """What a round sends up, down and between clients, in units of 10^6 bits, all clients.
+def rows_of(trace: Trace) -> int:
+    """The rows of a common batch; 0 where samples are split."""
+    split = labels_of(trace)["split"]
+    return int(trace.config["algorithm"]["batch_size"]) if split == "features" else 0
 
-    `alg_1.bits_off` is by how many bits, at most, a run's uploads and downloads are off the table.
-    """
-    found: dict[str, Number] = {}
-    off: dict[str, list[float]] = {}
-    for name, trace in traces.items():
-        bits, own = trace.config["bits"], trace.config["algorithm"]
-        split, kind = name.split("_")[:2]
-        rows = int(own["batch_size"]) if split == "features" else 0
-        across = between(int(p["clients"]), rows, int(p["hidden"]))
-        each = {"up": bits["bits_up"], "down": bits["bits_down"], "between": across}
-        found |= {f"{name}.{k}": exact(x / 1e6, "Mbit") for k, x in each.items()}
-        for number, (where, limited) in ALGORITHMS.items():
-            if (split, kind) == (where, "limit" if limited else "ssca"):
-                wanted = up_and_down(split, limited, p, rows)
-                far = max(abs(bits["bits_up"] - wanted[0]), abs(bits["bits_down"] - wanted[1]))
-                off.setdefault(f"alg_{number}.bits_off", []).append(far)
-    return found | {k: exact(max(x), "bits") for k, x in off.items()}
+
+def megabits(trace: Trace, p: Params) -> dict[str, Number]:
+    """What a round sends up, down and between clients, in units of 10^6 bits, all clients."""
+    bits = trace.config["bits"]
+    lengths = {
+        "up": bits["bits_up"],
+        "down": bits["bits_down"],
+        "between": between(int(p["clients"]), rows_of(trace), int(p["hidden"])),
+    }
+    return {name: exact(length / 1e6, "Mbit") for name, length in lengths.items()}
+
+
+def bits_off(traces: Traces, p: Params) -> Iterator[Row]:
+    """By how many bits, at most, uploads and downloads of an algorithm's runs are off the table."""
+    for algorithm, (split, limited) in ALGORITHMS.items():
+        off = []
+        for trace in traces.values():
+            labels = labels_of(trace)
+            method = "limit" if limited else "ssca"
+            if (labels["start"], labels["split"], labels["method"]) == ("usual", split, method):
+                bits = trace.config["bits"]
+                up, down = up_and_down(split, limited, p, rows_of(trace))
+                off.append(max(abs(bits["bits_up"] - up), abs(bits["bits_down"] - down)))
+        if off:
+            yield row("bits_off", exact(max(off), "bits"), algorithm=algorithm)

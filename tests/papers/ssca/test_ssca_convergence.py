@@ -1,4 +1,4 @@
-"""The study of SSCA's Figures 2 and 3: problems, what it measures, numbers, counts, figures."""
+"""The study of SSCA's Figures 2 and 3: problems, what it measures, quantities, figures."""
 
 from dataclasses import replace
 
@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from fedlib.core import Trace
-from fedlib.core.describe import describe
 from fedlib.steps import PowerLaw
 from papers.kit import plot
+from papers.kit.quantities import Query, labels_of
 from papers.ssca import common
 from papers.ssca.common import SPLITS, STEPS
-from papers.ssca.convergence import STUDY, counts, he_problem
-from papers.ssca.convergence.numbers import HE, area, chosen, derive, halves, measures
+from papers.ssca.convergence import STUDY
+from papers.ssca.convergence.quantities import area, derive, measures, shown
+from papers.ssca.convergence.runs import halves, he_problem
 
 FULL, QUICK = (STUDY.profiles[name] for name in ("full", "quick"))
 
@@ -32,34 +33,14 @@ def run(cost, rounds, seeds=(0,), **algorithm):
     return Trace(metrics, {}, np.asarray(rounds), seeds, config, {"wall_s": 60.0})
 
 
-def all_runs(params):
-    """Traces of every run of the study, made up: larger batches and SSCA are faster."""
-    rng = np.random.default_rng(0)
-    found = {}
-    p = {k: int(params[k]) for k in ("clients", "hidden")}
-    for name, spec in STUDY.specs(params).items():
-        t = np.array(sorted({*range(0, spec.rounds, spec.evaluate_every), spec.rounds}))
-        own = describe(spec.algorithm)
-        speed = 0.01 * (1 + np.log10(own["batch_size"])) * (1 + ("ssca" in name))
-        curve = 0.2 + 2.1 * np.exp(-speed * t) + 0.01 * rng.random((len(spec.seeds), len(t)))
-        trace = run(curve, t, spec.seeds, **own)
-        split, limited = name.removeprefix(HE).split("_")[0], "_limit_" in name
-        rows = own["batch_size"] if split == "features" else 0
-        bits = counts.up_and_down(split, limited, params, rows)
-        told = {"bits": dict(zip(("bits_up", "bits_down"), bits, strict=True)), "problem": p}
-        trace = replace(trace, config={**trace.config, **told})
-        found[name] = trace
-    return found
-
-
 @pytest.fixture(scope="module")
 def traces():
-    return all_runs(FULL)
+    return STUDY.load()
 
 
 @pytest.fixture(scope="module")
-def numbers(traces):
-    return derive(traces, FULL)
+def quantities(traces):
+    return STUDY.numbers(traces)
 
 
 def test_step_sizes_are_those_of_the_paper():
@@ -119,14 +100,21 @@ def test_measures_of_one_run():
 
 
 def test_sgd_is_chosen_by_the_mean_cost_over_the_rounds():
-    t = [0, 30, 100]
-    grid = {
-        "samples_sgd_B10_a1_p0": run([[2.3, 0.4, 0.3], [2.3, 0.6, 0.5]], t, (0, 1)),
-        "samples_sgd_B10_a0.1_p0": run([[2.3, 0.3, 0.1], [2.3, 0.4, 0.3]], t, (0, 1)),
-        "samples_sgd_B10_a3_p0": run([[2.3, 0.1, 0.1], [2.3, np.nan, np.nan]], t, (0, 1)),
-        "samples_sgd_B100_a1_p0": run([[0, 0, 0]], t),
+    rounds = [0, 30, 100]
+    curves = {
+        1.0: [[2.3, 0.4, 0.3], [2.3, 0.6, 0.5]],
+        0.1: [[2.3, 0.3, 0.1], [2.3, 0.4, 0.3]],
+        3.0: [[2.3, 0.1, 0.1], [2.3, np.nan, np.nan]],
     }
-    assert chosen(grid, "samples_sgd_B10") == "samples_sgd_B10_a0.1_p0"
+    labels = {"start": "usual", "split": "samples", "method": "sgd", "B": 10}
+    grid = {}
+    for a, curve in curves.items():
+        trace = run(curve, rounds, (0, 1))
+        grid[f"a{a}"] = replace(trace, config={"labels": {**labels, "a": a, "p": 0.0}})
+    best = shown(grid)
+    assert [*best] == ["samples_sgd_B10"]
+    assert best["samples_sgd_B10"].metrics is grid["a0.1"].metrics
+    assert labels_of(best["samples_sgd_B10"]) == labels
 
 
 def test_halves():
@@ -134,69 +122,35 @@ def test_halves():
     assert halves((1,)) == ()
 
 
-def test_differences_are_paired_by_seed(traces):
-    a, b = "samples_ssca_B10", "features_ssca_B10"
-    some = {a: traces[a], b: traces[b]}  # numbers that need other runs are left out
-    base = np.linspace(2, 1, 21)
-    up = np.arange(20.0)[:, None]
-    some[a] = replace(some[a], metrics=run(base + up, some[a].rounds).metrics)
-    some[b] = replace(some[b], metrics=run(base + up - 0.25, some[b].rounds).metrics)
-    x = derive(some, FULL)["features_vs_samples_ssca_B10.cost_50"]
-    assert (x.low, x.high) == pytest.approx((-0.25, -0.25))
+def test_differences_are_paired_by_seed(traces, quantities):
+    costs = [traces[f"{split}_ssca_B10"].metrics["cost"][:, 10] for split in SPLITS]
+    apart = quantities[Query.of("cost_50", split="features", method="ssca", B=10, minus="samples")]
+    assert traces["samples_ssca_B10"].rounds[10] == 50
+    assert apart.per_seed == pytest.approx(costs[1] - costs[0])
 
 
-def test_numbers_of_all_runs(numbers):
-    assert numbers["samples_sgd_B10.lr"].value in FULL["rates"]
-    assert numbers["features_ssca_B100.between"].value == pytest.approx(32 * 90 * 1000 * 128 / 1e6)
-    assert numbers["samples_ssca_B1.up"].value == pytest.approx(32 * 10 * 101632 / 1e6)
-    for pair in ("samples_ssca_B100_vs_B10", "samples_ssca_B10_debiased_vs_plain"):
-        assert f"{pair}.area" in numbers
+def test_quantities_of_all_runs(traces, quantities):
+    assert quantities["samples_sgd_B10.lr"].value in FULL["rates"]
+    between = quantities["features_ssca_B100.between"].value
+    assert between == pytest.approx(32 * 90 * 1000 * 128 / 1e6)
+    assert quantities["samples_ssca_B1.up"].value == pytest.approx(32 * 10 * 101632 / 1e6)
+    he = Query.of("area", start="he", split="samples", method="ssca", B=1, minus="sgd")
+    best = shown(traces)["he_samples_sgd_B1"]
+    assert quantities[he].per_seed == pytest.approx(area(traces["he_samples_ssca_B1"]) - area(best))
 
 
-def test_runs_from_he_start_are_compared_among_themselves():
-    t = [0, 30, 100]
-    some = {
-        f"{HE}features_ssca_B1": run([2.3, 0.5, 0.3], t, batch_size=10),
-        f"{HE}features_sgd_B1_a1_p0": run([2.3, 0.9, 0.4], t, lr={"scale": 1.0, "exponent": 0.0}),
-        "features_ssca_B1": run([2.3, 2.0, 2.0], t, batch_size=10),
-    }
-    n = derive(some, FULL)
-    assert n[f"{HE}features_ssca_B1_vs_sgd.cost_30"].value == pytest.approx(-0.4)
-    assert n[f"{HE}features_sgd_B1.lr"].value == 1
-    assert n["features_ssca_B1.cost_30"].value == 2
-    assert "features_ssca_B1_vs_sgd.cost_30" not in n
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"batches": (10,)},
-        {"batches": (1,), "rates": (0.3,), "falls": (0.0,)},
-        {"rounds": 7},
-        {"levels": (0.5,)},
-        {"seeds": (4,)},
-        {"clients": 5, "hidden": 8},
-    ],
-)
-def test_changed_parameters_give_numbers(changes):
-    params = {**FULL, "seeds": (0, 1), **changes}
-    found = derive(all_runs(params), params)
-    runs = (
-        f"{s}_{x}" for s in SPLITS for b in params["batches"] for x in (f"ssca_B{b}", f"sgd_B{b}")
-    )
-    assert {f"{run}.area" for run in runs} <= found.keys()
+def test_a_shortened_study_has_quantities_and_figures(traces):
+    params = STUDY.resolve("full", batches=[10], levels=[0.6])
+    some_runs = {name: traces[name] for name in STUDY.specs(params) if name in traces}
+    assert "samples_ssca_B10_minus_sgd.area" in derive(some_runs, params)
+    for make in STUDY.figures.values():
+        assert len(plot.render(make(some_runs))) > 3000
 
 
 def test_quick_needs_no_download_and_has_every_kind_of_run():
     kinds = {n.split("_B")[0] for n in STUDY.specs(QUICK)}
     assert kinds == {n.split("_B")[0] for n in STUDY.specs(FULL)}
     assert QUICK["data"] == "digits"
-
-
-@pytest.mark.parametrize("figure", STUDY.figures)
-def test_figures_of_a_shortened_study_can_be_drawn(figure):
-    params = {**QUICK, "batches": (1,)}
-    assert len(plot.render(STUDY.figures[figure](all_runs(params)))) > 3000
 
 
 @pytest.mark.parametrize("batch", [2, 101])

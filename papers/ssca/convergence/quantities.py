@@ -1,0 +1,130 @@
+"""The quantities of the study of SSCA's Figures 2 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.kit import quantities as kit
+from papers.kit.numbers import Number, exact, mean
+from papers.kit.quantities import Label, Labels, Quantities, estimates, name_of, row
+from papers.kit.study import Params, Traces
+from papers.ssca.common import SPLITS
+from papers.ssca.convergence.counts import bits_off, counted, megabits
+from papers.ssca.convergence.runs import DEFAULTS
+from papers.ssca.leaks import leaked
+
+LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
+STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
+STARTS = ("usual", "he")
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """Measures of every run and of the chosen baselines, differences by seed, bits, counts.
+
+    Where a run is missing, the rows that need it are.
+    """
+    runs = shown(traces)
+    privacy = kit.table(row(name, number, method="leak") for name, number in leaked().items())
+    tables = [
+        kit.of_runs(runs, partial(numbers, p=p)),
+        differences(kit.measured(runs, measures), p),
+        kit.table([*counted(), *bits_off(runs, p)]),
+        privacy,
+    ]
+    return Quantities.of(tables, DEFAULTS)
+
+
+def at(trace: Trace, rounds: float, metric: str = "cost") -> Array:
+    """Per seed, a metric after a number of rounds, linear between evaluations, `[S]`."""
+    return np.array([np.interp(rounds, trace.rounds, curve) for curve in trace.metrics[metric]])
+
+
+def area(trace: Trace) -> Array:
+    """Per seed the mean cost over the rounds 0 .. T, by the trapezoidal rule, `[S]`.
+
+    SGD is evaluated less often than the others: so all are compared by every `STRIDE`-th round.
+    """
+    end = int(trace.rounds[-1])
+    rounds = np.array(sorted({*range(0, end, STRIDE), end}), float)
+    curves = np.stack([at(trace, r) for r in rounds], 1)
+    return np.asarray(np.trapezoid(curves, rounds, axis=1) / end)
+
+
+def measures(trace: Trace) -> dict[str, Array]:
+    """What one run is measured by, per seed."""
+    end = float(trace.rounds[-1])
+    costs = {f"cost_{r}": at(trace, r) for r in LOOKS if r <= end}
+    return {**costs, "area": area(trace), "accuracy": 100 * at(trace, end, "accuracy")}
+
+
+def numbers(trace: Trace, p: Params) -> dict[str, Number]:
+    """The same as numbers; of SGD its step sizes, and the bits of a round."""
+    means = {
+        name: mean(values, "%" if name == "accuracy" else "")
+        for name, values in measures(trace).items()
+    }
+    labels = kit.labels_of(trace)
+    if str(labels["method"]).startswith("sgd"):
+        step = trace.config["algorithm"]["lr"]
+        means |= {"lr": exact(step["scale"]), "fall": exact(step["exponent"])}
+    return means if labels["start"] == "he" else means | megabits(trace, p)
+
+
+def shown(traces: Traces) -> dict[str, Trace]:
+    """All runs; of SGD those with the lowest mean cost over the rounds and the seeds.
+
+    They lack the labels of the point of the grid.
+    """
+    runs: dict[str, Trace] = {}
+    lowest: dict[str, float] = {}
+    for name, trace in traces.items():
+        labels = dict(kit.labels_of(trace))
+        if "a" not in labels:
+            runs[name] = trace
+            continue
+        del labels["a"], labels["p"]
+        grid = name_of(labels, DEFAULTS)
+        cost = float(np.nan_to_num(area(trace).mean(), nan=np.inf))
+        if cost < lowest.get(grid, np.inf) or grid not in runs:
+            lowest[grid] = cost
+            runs[grid] = replace(trace, config={**trace.config, "labels": labels})
+    return runs
+
+
+def differences(values: pd.DataFrame, p: Params) -> pd.DataFrame:
+    """Differences of two runs: labelled as the former, and by what it is held against."""
+    tables = []
+    for against, run, other in compared(p):
+        apart = kit.minus(values, DEFAULTS, run, other)
+        if len(apart):
+            tables.append(estimates(apart, {"accuracy": "points"}, **run, minus=against))
+    return pd.concat(tables) if tables else pd.DataFrame()
+
+
+def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
+    """The pairs of runs that are compared: what the other is, and the labels of both."""
+    batches = sorted(map(int, p["batches"]))
+    for start in STARTS:
+        for split in SPLITS:
+            cell: dict[str, Label] = {"start": start, "split": split}
+            kinds: list[dict[str, Label]] = [{**cell, "method": "ssca"}]
+            kinds += [{**cell, "method": "limit", "U": float(level)} for level in p["levels"]]
+            for run in kinds:
+                for small, large in pairwise(batches):
+                    yield f"B{small}", {**run, "B": large}, {**run, "B": small}
+            for b in batches:
+                plain = {**cell, "method": "ssca", "B": b}
+                yield "plain", {**plain, "debiased": True}, plain
+                yield "sgd", plain, {**cell, "method": "sgd", "B": b}
+                yield "sgd2", plain, {**cell, "method": "sgd2", "B": b // 2}
+        for b in batches:
+            run = {"start": start, "method": "ssca", "B": b}
+            yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}

@@ -1,0 +1,103 @@
+"""The runs of the study of SSCA's convergence, with the labels by which everything finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from fedlib.core import Problem
+from fedlib.core.describe import renamed_from
+from fedlib.steps import PowerLaw
+from papers.kit.quantities import Label, by_name, completed
+from papers.kit.store import Spec
+from papers.kit.study import Params
+from papers.ssca import common
+from papers.ssca.common import SPLITS, digits_problem, vertical_problem
+
+KEEP = ("cost", "accuracy", "norm")
+WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
+
+#: The labels of runs: `B` is the batch of a client, `a` and `p` are the first step size of SGD and
+#: the exponent with which it falls. `sgd2` has two local steps.
+DEFAULTS: dict[str, Label | None] = {
+    "start": "usual",
+    "split": None,
+    "method": None,
+    "B": None,
+    "U": None,
+    "a": None,
+    "p": None,
+    "debiased": False,
+}
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """All runs by the names that their labels give."""
+    return by_name([*runs(p)], DEFAULTS)
+
+
+def halves(batches: Iterable[int]) -> tuple[int, ...]:
+    """Batches of SGD with two steps a round that cost a client what `batches` do with one."""
+    return tuple(int(b) // 2 for b in batches if int(b) % 2 == 0)
+
+
+def runs(p: Params) -> Iterator[Spec]:
+    """Algorithms 1 to 4, Algorithms 1 and 3 without their bias, and SGD over its grid."""
+    clients = int(p["clients"])
+    batches = [int(b) for b in p["batches"]]
+    for split in SPLITS:
+        for b in batches:
+            method = common.ssca(split, b, clients=clients)
+            unbiased = replace(method, debias=True)
+            yield run(method, p, split=split, method="ssca", B=b)
+            yield run(unbiased, p, split=split, method="ssca", B=b, debiased=True)
+            for level in map(float, p["levels"]):
+                limited = common.constrained(split, b, level, clients=clients)
+                yield run(limited, p, split=split, method="limit", B=b, U=level)
+            yield from sgd(p, split, b)
+    for b in halves(batches):
+        yield from sgd(p, "samples", b, local_steps=2)
+    yield from from_he(p, min(batches))
+
+
+def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
+    """A run with these labels; SGD is evaluated less often than the others."""
+    labels = completed(labels, DEFAULTS, () if labels["method"] == "ssca" else ["debiased"])
+    split = str(labels["split"])
+    make = digits_problem if split == "samples" else vertical_problem
+    problem: Any = partial(make, **common.task(params))
+    if labels["start"] == "he":
+        problem = partial(he_problem, split=split, **common.task(params))
+    sparse = labels["start"] == "he" or "a" in labels
+    every = params["sgd_every" if sparse else "evaluate_every"]
+    seeds = params["start_seeds" if labels["start"] == "he" else "seeds"]
+    return Spec(algorithm, problem, params["rounds"], seeds, every, KEEP, labels=labels)
+
+
+def sgd(p: Params, split: str, batch: int, local_steps: int = 1, **labels: Label) -> Iterator[Spec]:
+    """SGD at every point of its grid."""
+    method = "sgd" if local_steps == 1 else f"sgd{local_steps}"
+    for a in map(float, p["rates"]):
+        for fall in map(float, p["falls"]):
+            step = PowerLaw(a, fall)
+            algorithm = common.sgd(split, batch, local_steps, step, clients=int(p["clients"]))
+            point: dict[str, Label] = {"split": split, "method": method, "B": batch, "a": a}
+            yield run(algorithm, p, **labels, **point, p=fall)
+
+
+def from_he(p: Params, batch: int) -> Iterator[Spec]:
+    """Algorithms 1 and 3, and SGD over its grid, from He's start."""
+    for split in SPLITS:
+        method = common.ssca(split, batch, clients=int(p["clients"]))
+        yield run(method, p, start="he", split=split, method="ssca", B=batch)
+        yield from sgd(p, split, batch, start="he")
+
+
+@renamed_from("papers.ssca.convergence.he_problem")
+@lru_cache(maxsize=64)
+def he_problem(seed: int, *, split: str, **task: Any) -> Problem:
+    """The problem of the other runs, its start wider: what the paper may have meant, or not."""
+    known = (digits_problem if split == "samples" else vertical_problem)(seed, **task)
+    return replace(known, w0=WIDER * known.w0, config={**known.config, "start": "He, uniform"})
