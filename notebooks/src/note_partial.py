@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Sampled clients
 #
-# If only $n$ of the $N$ clients take part in a round, the server makes its step with a sample mean of the clients'
-# directions, and compares a sample mean of their constraint values with the threshold. Theorem 4 of {cite}`fedsgm2025`
-# (F below) bounds the error of the step by a martingale inequality, and the error of the comparison by a tail bound.
-# F's Theorems 1 and 7 add compression with error feedback in both directions. This note proves corrected versions of
-# the three theorems with smaller constants.
+# This note is about partial participation of the clients in FedSGM: what a theorem can promise if a round samples some
+# of them. If only $n$ of the $N$ clients take part in a round, the server makes its step with a sample mean of the
+# clients' directions, and compares a sample mean of their constraint values with the threshold. Theorem 4 of
+# {cite}`fedsgm2025` (F below) bounds the error of the step by a martingale inequality, and the error of the comparison
+# by a tail bound. F's Theorems 1 and 7 add compression with error feedback in both directions. This note proves
+# corrected versions of the three theorems with smaller constants.
 #
 # F assumes that the two means are independent, but F's Algorithm 1 takes both over one sample. With one sample the
 # martingale argument fails, **and so does Theorem 4**: on one problem that satisfies all other assumptions, runs miss
