@@ -20,7 +20,8 @@ from fedlib.core.trace import Array
 from papers.fedsgm.gamma import bound, gamma_local, step_size
 
 # Ranges of the five numbers of `one_client`: two slopes, radius c, distance a to w*, angle of w0.
-LOW, HIGH = np.array([0.05, 0.05, 0.05, 0.05, 0.0]), np.array([1.0, 1.0, 10.0, 10.0, pi])
+LOW = np.array([0.05, 0.05, 0.05, 0.05, 0.0])
+HIGH = np.array([1.0, 1.0, 10.0, 10.0, pi])
 
 
 def regret(trace: Trace) -> Array:
@@ -53,9 +54,12 @@ def directions(
     `weight` is sigma_t, the share of the constraint; `problem` needs a closed-form gradient.
     """
     assert problem.gradient is not None
-    clients, mix = problem.all_clients(), problem.w0.new_tensor([1 - weight, weight])
+    clients = problem.all_clients()
+    mix = problem.w0.new_tensor([1 - weight, weight])
     gradient = vmap(problem.gradient, in_dims=(0, 0, None))
-    u, points, steps = problem.w0.expand(problem.num_clients, -1), [], []
+    u = problem.w0.expand(problem.num_clients, -1)
+    points = []
+    steps = []
     for _ in range(local_steps):
         points.append(u)
         steps.append(gradient(u, clients, mix))
@@ -73,7 +77,8 @@ def lemma_1_sides(
     solution.
     """
     points, steps = directions(problem, local_steps, lr, weight)
-    solution, mix = problem.heldout[0], problem.w0.new_tensor([1 - weight, weight])
+    solution = problem.heldout[0]
+    mix = problem.w0.new_tensor([1 - weight, weight])
     values = vmap(vmap(problem.losses), in_dims=(0, None))(points, problem.all_clients()) @ mix
     best = vmap(problem.losses, in_dims=(None, 0))(solution, problem.all_clients()) @ mix
     left = -2 * lr * (problem.w0 - solution) @ steps.sum(0).mean(0)
@@ -96,12 +101,15 @@ def one_client(
     s, k, c, r, angle = cases.T
     away = np.stack([c + r, np.zeros_like(c)], -1)
     w = np.stack([c + np.cos(angle), np.sin(angle)], -1)
-    total, weight = np.zeros_like(w), np.zeros_like(c)
+    total = np.zeros_like(w)
+    weight = np.zeros_like(c)
     for _ in range(rounds):
         z = k * (np.linalg.norm(w, axis=-1) - c) - tolerance
         sigma = np.clip(1 + sharpness / tolerance * z, 0, 1)
-        total, weight = total + (1 - sigma)[:, None] * w, weight + 1 - sigma
-        pull, push = ((1 - sigma) * s)[:, None], (sigma * k)[:, None]
+        total = total + (1 - sigma)[:, None] * w
+        weight = weight + 1 - sigma
+        pull = ((1 - sigma) * s)[:, None]
+        push = (sigma * k)[:, None]
         for _ in range(local_steps):
             w = w - lr * (pull * _unit(w - away) + push * _unit(w))
     mean = total / np.maximum(weight, 1e-300)[:, None]
@@ -118,7 +126,8 @@ def worst_case(
     """
     case = (1.0, 1.0, local_steps, rounds, gamma_local(local_steps))
     fixed = (sharpness, local_steps, rounds, bound(*case), step_size(*case))
-    rng, width = np.random.default_rng(seed), HIGH - LOW
+    rng = np.random.default_rng(seed)
+    width = HIGH - LOW
     best = LOW + width * rng.random((tries, 5))
     value = one_client(best, *fixed)
     for generation in range(40):
@@ -130,7 +139,8 @@ def worst_case(
         best[better], value[better] = new[better], found[better]
         if generation % 5 == 4:  # the worse half starts again from the better one
             order = np.argsort(-value)
-            keep, drop = order[: tries // 2], order[-(tries // 2) :]
+            keep = order[: tries // 2]
+            drop = order[-(tries // 2) :]
             best[drop], value[drop] = best[keep], value[keep]
     top = int(value.argmax())
     return float(value[top]), best[top]

@@ -68,7 +68,8 @@ def square_bound(
     Printed: 8 lr^2 E / n (E G^2 + sigma_xi^2) log(4T/delta), from inequalities for scalars. Proved
     (ours): 4 lr^2 / n (E^2 G^2 (1 + sqrt(2 log(2T/delta)))^2 + 3 E sigma_xi^2 log(4T/delta)).
     """
-    tail, n = log(4 * s.T / s.delta), s.participants
+    tail = log(4 * s.T / s.delta)
+    n = s.participants
     if version == "printed":
         return 8 * lr**2 * s.E / n * (s.E * s.G**2 + sigma_xi**2) * tail
     sampled = (s.E * s.G * (1 + sqrt(2 * log(2 * s.T / s.delta)))) ** 2
@@ -83,7 +84,8 @@ def residual_bound(
     Corrected: ratio 2 sqrt(1-q)/q E G. Printed with (E G)^2 for E G (erratum E13). Direct (ours):
     ratio r/(1-r) E G, r = sqrt(1-q), by the triangle inequality.
     """
-    r, step = sqrt(1 - q), E * G
+    r = sqrt(1 - q)
+    step = E * G
     if version == "direct":
         return ratio * r / (1 - r) * step
     return ratio * 2 * r / q * (step**2 if version == "printed" else step)
@@ -96,7 +98,8 @@ def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
     m = (1+r)/(1-r), the longest message in units of E G. At q = q0 = 1 it is 3E/2 - 1, that of
     Theorem 4.
     """
-    r, r0 = sqrt(1 - q), sqrt(1 - q0)
+    r = sqrt(1 - q)
+    r0 = sqrt(1 - q0)
     longest = (1 + r) / (1 - r)
     square = E / 2 * (longest**2 - 1)
     products = E * longest * (r0 / (1 - r0) + ratio * r / (1 - r))
@@ -115,7 +118,8 @@ def sampled_rate(s: Setting, one_sample: bool = False) -> Rate:
     boundary = s.ratio * s.D * s.G * r / (1 - r) / s.T
     if one_sample:
         tail = 2 / s.participants * log(4 * s.T / s.delta)
-        walk, error = s.G * s.D * sqrt(tail), s.sigma * sqrt(tail)
+        walk = s.G * s.D * sqrt(tail)
+        error = s.sigma * sqrt(tail)
     else:
         walk = 2 * s.G * s.D * sqrt(2 / (s.participants * s.T) * log(3 / s.delta))
         error = s.sigma * sqrt(2 / s.participants * log(6 * s.T / s.delta))
@@ -142,7 +146,8 @@ def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) ->
 
     Without compression; the other arguments are those of `theory.theorem_9`.
     """
-    n, tail = s.participants, log(7 / s.delta)
+    n = s.participants
+    tail = log(7 / s.delta)
     gamma = gamma_noisy(s, sigma_xi)
     walk = 2 * s.G * s.D * sqrt(2 / (n * s.T) * tail)
     noise = 2 * s.D * sigma_xi * sqrt(3 / (n * s.E * s.T) * tail)

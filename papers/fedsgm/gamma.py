@@ -91,8 +91,10 @@ def gamma_feedback_direct(E: int, q: float, q0: float) -> float:
     The same proof as `gamma_feedback`, with the triangle inequality (Minkowski's, for random
     compressors) in the place of Young's: |e_t| <= r E G, |v_t| <= (1+s)/(1-s) E G.
     """
-    s, s0 = sqrt(1 - q), sqrt(1 - q0)
-    residual, gap = s / (1 - s), s0 / (1 - s0)
+    s = sqrt(1 - q)
+    s0 = sqrt(1 - q0)
+    residual = s / (1 - s)
+    gap = s0 / (1 - s0)
     return gamma_local(E, "direct") + E * residual + E * gap * (1 + s) / (1 - s)
 
 
@@ -111,7 +113,8 @@ def gamma_partial(
     |v_t| <= 2EG where only 2 sqrt(10) EG / q is shown (E3). Neither version becomes
     2 E^2 at q = q0 = 1: the term 20E/q^2 stays.
     """
-    up, down = sqrt(1 - q), sqrt(1 - q0)
+    up = sqrt(1 - q)
+    down = sqrt(1 - q0)
     if version == "corrected":
         third = 80 * E * down / (q0 * q**2)
     else:

@@ -57,7 +57,8 @@ def noise(
 
 def _skewed() -> float:
     """The size s with 0.1 exp(81 s^2) + 0.9 exp(s^2) = e, by bisection."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(60):
         s = (low + high) / 2
         small = 0.1 * math.exp(81 * s * s) + 0.9 * math.exp(s * s) < math.e

@@ -36,7 +36,8 @@ def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:
     Returns:
         Four scalars; V_f and V_g are the mean squared distances of the rows from their mean.
     """
-    da, db = a - a.mean(0), b - b.mean(0)
+    da = a - a.mean(0)
+    db = b - b.mean(0)
     a, b, da, db = _coordinates(a, b, da, db)
     spread = (da.square().sum(-1).mean() * db.square().sum(-1).mean() * 2).sqrt()
     return Skewness(

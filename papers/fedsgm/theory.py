@@ -126,7 +126,8 @@ def theorem_9(
 
     Args: noise levels of gradients and of constraint values (F-A5), rows a value is estimated on.
     """
-    n, spread = s.participants, s.E**2 * sigma_xi**2 * (1 + log(7 * s.N * s.T * s.E / s.delta))
+    n = s.participants
+    spread = s.E**2 * sigma_xi**2 * (1 + log(7 * s.N * s.T * s.E / s.delta))
     sampled = 4 / n * (s.E * s.G**2 + sigma_xi**2) * log(28 * s.T / s.delta)
     gamma = 3 * s.E**2 + (spread + sampled) / s.G**2
     walk = 4 * s.G * s.D * sqrt(2 / (n * s.T) * log(7 / s.delta))

@@ -20,10 +20,15 @@ from papers.fedsgm.problems.norms import norms, reference_solution
 from papers.fedsgm.problems.weakly_convex import multiplier_bound, random_clipped, slater_slack
 from papers.fedsgm.theory import Rate, Setting
 
-CLIENTS, DIM, ROWS, BATCH = 10, 10, 4, 2
+CLIENTS = 10
+DIM = 10
+ROWS = 4
+BATCH = 2
 DELTA = 0.1  # allowed probability of failure
-RHO, RHO_HAT = 0.5, 1.5  # weak convexity of the clipped distances, and the weight of the prox term
-SPREADS, OFFSETS = (1.0, 0.1, 0.001), (2.0, 1.0, 0.5, 0.1)  # of the objectives' centres
+RHO = 0.5  # weak convexity of the clipped distances
+RHO_HAT = 1.5  # weight of the prox term
+SPREADS = (1.0, 0.1, 0.001)  # of the objectives' centres
+OFFSETS = (2.0, 1.0, 0.5, 0.1)  # of the same
 AGREEMENT = 0.01  # spread of the constraints' centres
 REGIONS: dict[str, ConvexSet] = {"ball": Ball(1.0), "box": Box(1 / sqrt(DIM))}
 
@@ -42,7 +47,8 @@ def instance(seed: int, region: str = "", rows: int = 1) -> Problem:
     a, b = torch.randn(2, CLIENTS * rows, DIM, generator=rng, dtype=torch.float64)
     away, start = torch.randn(2, DIM, generator=rng, dtype=torch.float64)
     offset = OFFSETS[seed % 4]
-    a, b = SPREADS[seed % 3] * a + offset * away / away.norm(), AGREEMENT * b
+    a = SPREADS[seed % 3] * a + offset * away / away.norm()
+    b = AGREEMENT * b
     c = max(0.5 * offset, 1.1 * float((b - b.mean(0)).norm(dim=-1).mean()))
     w = reference_solution(norms(a, b, c, a.mean(0)))
     task = norms(a - w, b - w, c, start.sign() / sqrt(DIM), torch.zeros_like(w))
@@ -106,7 +112,8 @@ def ours(s: Setting, gamma: float) -> Rate:
     return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, float("inf"), epsilon)
 
 
-PRINTED, BOTH = ("printed",), ("printed", "corrected")
+PRINTED = ("printed",)
+BOTH = ("printed", "corrected")
 half = partial(Method, D=2.0, sampled=True)
 METHODS: dict[str, Method] = {
     "hard": Method("F 3: hard", ("printed", "ours"), hard_rate),

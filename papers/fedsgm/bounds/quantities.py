@@ -115,7 +115,7 @@ def slopes(traces: Traces, runs: Mapping[str, Reached]) -> Iterator[Row]:
             continue
         by_rounds = {T: runs[name_of({**labels, "T": T}, DEFAULTS)] for T in rounds}
         promised = [run.gap_bound for run in by_rounds.values()]
-        yield row("slope_bound", exact(slope(rounds, np.array(promised))), **labels)
+        yield row("slope_bound", exact(float(slope(rounds, np.array(promised)))), **labels)
         by_instance = reached_slopes(by_rounds)
         if len(by_instance):
             yield row("slope", over_instances(labels, by_instance), **labels)

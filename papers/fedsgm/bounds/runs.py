@@ -110,7 +110,8 @@ def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
 
 def setting_of(method: Method, p: Params, rounds: int, dim: int) -> Setting:
     """What a theorem is applied to."""
-    up, down = TopK(float(p["up"])), TopK(float(p["down"]))
+    up = TopK(float(p["up"]))
+    down = TopK(float(p["down"]))
     both_ways = method.uplink == "topk"
     unbiased = RandK(float(p["up"])).variance(dim) if method.uplink == "randk" else None
     return Setting(

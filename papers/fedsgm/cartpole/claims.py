@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from papers.fedsgm.cartpole.quantities import BUDGET, ROUNDS
 from papers.fedsgm.cartpole.runs import MODES, STATES, UNCOMPRESSED
@@ -73,7 +74,7 @@ C16 = Rule(
 )
 
 
-def rewards(run: Run) -> dict[Key, Key | float]:
+def rewards(run: Run) -> dict[Key, Any]:
     """The printed rewards of the row without compression, by our quantities of a run."""
     return {Query.of("reward100", **run): 67.2, Query.of("reward500", **run): 199.4}
 

@@ -192,7 +192,7 @@ FROZEN = (
 FEDERATED: Runs = {
     "hard switching": HARD | FRESH,
     "soft switching": SOFT | FRESH,
-    "the tuned penalty": {"method": "penalty", "rho": BEST_RHO} | FRESH,
+    "the tuned penalty": {"method": "penalty", "rho": BEST_RHO, **FRESH},
 }
 CENTRALIZED: Runs = {f"centralized {text}": CENTRAL | run for text, run in FEDERATED.items()}
 CHOSEN = BEST_CONEX | FRESH

@@ -38,7 +38,8 @@ CURVES = (("f", "g"), ("test_loss", "test_gap"))
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, of the tuned penalties, and null data."""
-    tolerance, usual = float(p["tolerance"]), defaults(p)
+    tolerance = float(p["tolerance"])
+    usual = defaults(p)
     judged = {n: trace for n, trace in traces.items() if labels_of(trace)["splits"] != "open"}
     hard = run_of(traces, usual, method="hard")
     tables = [

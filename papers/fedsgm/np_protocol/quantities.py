@@ -42,7 +42,8 @@ Grids = Mapping[str, Mapping[float, Trace]]
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: measures of runs, right penalties, spreads, and null data."""
-    tolerance, usual = float(p["tolerance"]), defaults(p)
+    tolerance = float(p["tolerance"])
+    usual = defaults(p)
     judged = {
         name: trace
         for name, trace in traces.items()
@@ -66,7 +67,8 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 def measures(tolerance: float, trace: Trace) -> dict[str, Number]:
     """Late values and falls of one run, and its course where every round was evaluated."""
-    f, g = trace.late("f"), trace.late("g")
+    f = trace.late("f")
+    g = trace.late("g")
     numbers = {
         "f": mean(f),
         "g": mean(g),

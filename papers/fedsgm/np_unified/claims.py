@@ -26,7 +26,8 @@ from papers.kit.rules import Condition, Control, Rule, falls, least, most, of, r
 
 EPSILON = 0.05
 START = log(2)  # f and g at w = 0
-FEW, ALL = 10, CLIENTS  # clients a round: the paper's setting, and every one
+FEW = 10  # clients a round in the paper
+ALL = CLIENTS
 GROUPS = {FEW: "10 of 20 clients", ALL: "all clients"}
 NAMED = {mode: f"{mode} switching" for mode in MODES}
 CURVES = {"f": "objective", "g": "constraint"}

@@ -45,7 +45,8 @@ def derive(traces: Traces, p: Params) -> Quantities:
         name: trace for name, trace in traces.items() if kit.labels_of(trace)["splits"] != "further"
     }
     frame = kit.curves(measured)
-    tolerance, usual = float(p["tolerance"]), defaults(p)
+    tolerance = float(p["tolerance"])
+    usual = defaults(p)
     by_run = measures(frame, tolerance)
     values = kit.with_labels(by_run, measured)
     best = tuned(values, tolerance, usual)
@@ -166,7 +167,9 @@ def means_of_three(
     At the paper's setting, with all clients, and at the smallest step size.
     """
     rows = []
-    some, lr_used, slowest = p["participants"], float(p["lr"]), float(min(p["lrs"]))
+    some = p["participants"]
+    lr_used = float(p["lr"])
+    slowest = float(min(p["lrs"]))
     for mode in MODES:
         settings = dict.fromkeys([(some, lr_used), (CLIENTS, lr_used), (some, slowest)])
         for participants, lr in settings:

@@ -37,7 +37,8 @@ ABOUT = (4 / sqrt(2), 4 * sqrt(2))  # nearer to 4 than to 2 or 8
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: violations, late values and jitter, ratios hard/soft, and P1, P2."""
-    tolerance, usual = float(p["tolerance"]), defaults(p)
+    tolerance = float(p["tolerance"])
+    usual = defaults(p)
     measured = {
         name: trace
         for name, trace in traces.items()

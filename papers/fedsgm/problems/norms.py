@@ -120,9 +120,11 @@ def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
     Every client takes its steps on its own objective, from `w0`; the sum is over tau < E. FedSGM's
     Lemma 2 bounds it by G^2 E^3 / 3.
     """
-    clients, objective = problem.all_clients(), problem.w0.new_tensor([1.0, 0.0])
+    clients = problem.all_clients()
+    objective = problem.w0.new_tensor([1.0, 0.0])
     gradient = torch.func.vmap(_gradient, in_dims=(0, 0, None))
-    u, total = problem.w0.expand(problem.num_clients, -1), torch.zeros(())
+    u = problem.w0.expand(problem.num_clients, -1)
+    total = torch.zeros(())
     for _ in range(local_steps):
         total = total + (u - problem.w0).square().sum(-1)
         u = u - lr * gradient(u, clients, objective)
@@ -132,8 +134,10 @@ def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
 def _values(data: list[Array], w: Array) -> tuple[float, float, Array, Array]:
     """f, g and their gradients (zero for a distance of zero)."""
     a, b, c = data
-    u, v = w - a, w - b
-    r, s = np.linalg.norm(u, axis=1), np.linalg.norm(v, axis=1)
+    u = w - a
+    v = w - b
+    r = np.linalg.norm(u, axis=1)
+    s = np.linalg.norm(v, axis=1)
     df = (u / np.maximum(r, 1e-300)[:, None]).mean(0)
     dg = (v / np.maximum(s, 1e-300)[:, None]).mean(0)
     return float(r.mean()), float((s - c).mean()), df, dg
@@ -157,7 +161,8 @@ def sequential_quadratic(
 
 def _feasible(data: list[Array], w: Array, safe: Array) -> Array:
     """The point, moved towards the Slater point as far as convexity needs to make g <= 0."""
-    excess, slack = _values(data, w)[1], -_values(data, safe)[1]
+    excess = _values(data, w)[1]
+    slack = -_values(data, safe)[1]
     if excess <= 0:
         return w
     share = min(1.0, (excess + 1e-15) / (excess + slack))

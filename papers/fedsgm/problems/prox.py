@@ -80,7 +80,8 @@ def lemma_11(
     """
     weights = w.new_tensor([1.0, 0.0])
     rho = 1 / float(problem.data[3][0])
-    zeta, right = torch.zeros_like(w), 0.0
+    zeta = torch.zeros_like(w)
+    right = 0.0
     for j in range(problem.num_clients):
         batch = Batch(tuple(x[j : j + 1] for x in problem.data), w.new_ones(1))
         gap = float(problem.losses(y, batch)[0] - problem.losses(w, batch)[0])
@@ -102,8 +103,10 @@ Case = tuple[list[Array], Array, float, float]
 def _values(case: Case, y: Array) -> tuple[float, float, Array, Array]:
     """Objective with prox term and g at y, and their gradients (zero for a distance of zero)."""
     (a, b, c, clip), w, rho_hat, _ = case
-    u, v = y - a, y - b
-    r, s = np.linalg.norm(u, axis=1), np.linalg.norm(v, axis=1)
+    u = y - a
+    v = y - b
+    r = np.linalg.norm(u, axis=1)
+    s = np.linalg.norm(v, axis=1)
     near = np.minimum(r, clip)
     slope = (1 - near / clip) / np.maximum(r, 1e-300)
     prox = 0.5 * rho_hat * float((y - w) @ (y - w))

@@ -88,7 +88,8 @@ def split_objectives(gap: float = 0.003) -> Problem:
 
     `gap` is half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
     """
-    half, slope = 0.35, 0.25
+    half = 0.35
+    slope = 0.25
     p = torch.tensor([[-slope, -0.3], [0.13, 0.95]], dtype=torch.float64)
     q = torch.tensor([[slope, 0.0], [slope, 0.0]], dtype=torch.float64)
     r = -slope * half + gap * torch.tensor([1.0, -1.0], dtype=torch.float64)
