@@ -262,7 +262,7 @@ class Round(BookDirective):
 def line_of(sent: Sent) -> tuple[str, str, int]:
     """What messages of one line have in common: both ends without numbers, what, and the bits."""
     ends = f"{sent.sender} to {sent.receiver}"
-    return re.sub(r"\bclient \d+", "each client", ends), sent.what, sent.bits
+    return re.sub(r"\bclient \d+", "each client", ends), sent.name, sent.bits
 
 
 class BitsRole(SphinxRole):

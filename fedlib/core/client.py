@@ -32,7 +32,7 @@ class ClientState(NamedTuple):
     memory: Float[Tensor, "..."] | tuple[()]  # what the client keeps between its rounds
     noise: AnyTensor | tuple[()]  # the randomness of its compressor
     chance: AnyTensor | tuple[()] = ()  # the randomness of its simulator
-    who: WholeNumber | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
+    number: WholeNumber | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
 
     @property
     def num_clients(self) -> int:

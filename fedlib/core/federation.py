@@ -34,13 +34,14 @@ class Sent(NamedTuple):
     """One message, with the number of copies that were sent.
 
     `sender` and `receiver` are `"server"`, `"participant"`, `"every client"` or `"client 3"`.
-    `what` names an argument or a client's method, or is `broadcast`. `floats` and `indices` count
-    the real and the whole numbers in the message; `bits` is the length of one copy on the wire.
+    `name` is that of an argument or of a client's method, or `broadcast`. `floats` and `indices`
+    count the real and the whole numbers in the message; `bits` is the length of one copy on the
+    wire.
     """
 
     sender: str
     receiver: str
-    what: str
+    name: str
     floats: int
     indices: int
     bits: int
@@ -124,7 +125,7 @@ class Federation:
             memory=self._restricted(memory, numbers),
             noise=draw.uplink,
             chance=draw.chance,
-            who=numbers,
+            number=numbers,
         )
 
     def _restricted(self, memory: Any, numbers: Tensor) -> Tensor | tuple[()]:
@@ -198,7 +199,7 @@ class Federation:
 
         If the problem has such weights, each client also sends its weight once in a round.
         """
-        numbers = torch.as_tensor(clients.who)
+        numbers = torch.as_tensor(clients.number)
         if self.problem.client_weights and not self.averaged:
             count = len(numbers)
             weight = answers.new_ones(1)
@@ -349,7 +350,7 @@ class Federation:
     def client(self, state: ClientState, most: int | None = None) -> Client:
         """The object for one client: its tensors, at most `most` rows, and the losses."""
         problem = self.problem
-        number = present(state.who, "number")
+        number = present(state.number, "number")
         losses = problem.losses
         if self.coin is not None:
             losses = WithCoins(losses, self.coin + 104_723 * number)
@@ -442,7 +443,7 @@ class Vectorized(Federation):
 
         if not self.problem.ragged:
             return answers(clients)
-        numbers = torch.as_tensor(clients.who).tolist()
+        numbers = torch.as_tensor(clients.number).tolist()
         positions: list[int] = []
         group_answers = []
         for group in self.problem.size_groups(numbers):

@@ -192,7 +192,7 @@ class End(Federation):
 
     def asked(self, clients: ClientState) -> list[int]:
         """The participants' numbers; -1 for a participant that is not asked."""
-        numbers = torch.as_tensor(clients.who)
+        numbers = torch.as_tensor(clients.number)
         if self.active is not None:
             numbers = numbers.where(self.active, -1)
         listed: list[int] = numbers.tolist()

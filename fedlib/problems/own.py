@@ -61,25 +61,37 @@ def from_frame(
 
     Parameters
     ----------
-    frame : a data frame of pandas with one row for each sample: numbers without gaps, scaled as the
+    frame : DataFrame
+        A data frame of pandas with one row for each sample: numbers without gaps, scaled as the
         module needs them (for text see `pandas.get_dummies`). Whole numbers among the features
         must be exact in the dtype of the module.
-    client : the column that names the row's client; clients are numbered in sorted order.
-    target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network; any batch norm must be in eval mode. Methods start at the trainable
+    client : hashable
+        The column that names the row's client; clients are numbered in sorted order.
+    target : hashable
+        The column to predict; whole numbers stay whole (classes), others become floats.
+    module : Module
+        A network; any batch norm must be in eval mode. Methods start at the trainable
         parameters; frozen ones do not change. Dropout is active in training, not in metrics.
-    objective : a function `ClientRows -> number`, whose mean over clients is minimized; or a list.
-    constraint : such a function, to be kept below a method's level; or a `GroupGap`, for equal
+    objective : callable or sequence of callable
+        A function `ClientRows -> number`, whose mean over clients is minimized; or a list.
+    constraint : callable, GroupGap or sequence of both
+        Such a function, to be kept below a method's level; or a `GroupGap`, for equal
         treatment of groups; or a list of both.
-    weights : the clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
+    weights : "rows", sequence of float or None
+        The clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
         one number for each client.
-    features : the module's input columns, by default all that are not named elsewhere.
-    columns : columns that only the functions see, as `rows.columns[name]`.
-    measures : name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
+    features : sequence of hashable or None
+        The module's input columns, by default all that are not named elsewhere.
+    columns : sequence of hashable
+        Columns that only the functions see, as `rows.columns[name]`.
+    measures : mapping of str to callable or None
+        Name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
         given, else as a mean over clients. The number may be a tensor, or one of Python or numpy
         (from scikit-learn, say).
-    heldout : rows that no client trains on, with the same columns; column `client` may be missing.
-    name : the name in error messages and stored runs.
+    heldout : DataFrame or None
+        Rows that no client trains on, with the same columns; column `client` may be missing.
+    name : str
+        The name in error messages and stored runs.
 
     The metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each
     averaged over clients; `f_1`, `g_1`, ... if there are several; and the measures. Raises
@@ -137,24 +149,33 @@ def from_clients(
 
     Parameters
     ----------
-    clients : for each client `(inputs [m, ...], target [m, ...], further columns [m, ...])` as a
+    clients : sequence
+        For each client `(inputs [m, ...], target [m, ...], further columns [m, ...])` as a
         tuple of tensors, arrays or frames; or a dict of tensors; or a torch Dataset or DataLoader.
         A module of several inputs takes a tuple of them, or a dict by the names of its arguments:
         `((ids, mask), target)` or `{"ids": ids, "mask": mask, "labels": target}`.
         A Dataset is read once, a stream to its end. A DataLoader gives the samples of its sampler,
         in the order of its Dataset. m may differ between clients.
-    columns : the names of the further columns, in their order.
-    heldout : rows that no client trains on, in a form that `clients` may have.
-    module : a network; any batch norm must be in eval mode. Methods start at the trainable
+    columns : sequence of hashable
+        The names of the further columns, in their order.
+    heldout : object or None
+        Rows that no client trains on, in a form that `clients` may have.
+    module : Module
+        A network; any batch norm must be in eval mode. Methods start at the trainable
         parameters; frozen ones do not change. Dropout is active in training, not in metrics.
-    objective : a function `ClientRows -> number`, whose mean over clients is minimized; or a list.
-    constraint : such a function, to be kept below a method's level; or a `GroupGap`, for equal
+    objective : callable or sequence of callable
+        A function `ClientRows -> number`, whose mean over clients is minimized; or a list.
+    constraint : callable, GroupGap or sequence of both
+        Such a function, to be kept below a method's level; or a `GroupGap`, for equal
         treatment of groups; or a list of both.
-    measures : name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
+    measures : mapping of str to callable or None
+        Name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
         given, else as a mean over clients.
-    weights : the clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
+    weights : "rows", sequence of float or None
+        The clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
         one number for each client.
-    name : the name in error messages and stored runs.
+    name : str
+        The name in error messages and stored runs.
 
     Raises ValueError or TypeError for a client without rows, or with rows that are not dense finite
     tensors of one shape; a module that does not accept the inputs; and a function that fails, does

@@ -405,7 +405,7 @@ def messages(
     >>> from fedlib.testing.contract import messages
     >>> fed = Vectorized(problems.quadratics())
     >>> for m in messages(FedAvg(0.1, 2, 3), fed, torch.Generator()):
-    ...     print(f"{m.sender} to {m.receiver}: {m.what}, {m.copies} of {m.bits} bits")
+    ...     print(f"{m.sender} to {m.receiver}: {m.name}, {m.copies} of {m.bits} bits")
     server to participant: w, 3 of 64 bits
     participant to server: local_update, 3 of 64 bits
     """

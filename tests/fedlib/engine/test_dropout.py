@@ -68,7 +68,9 @@ def test_the_masks_of_clients_steps_rounds_and_rows_differ():
     for draw in draws:
         fed.clients(draw)
         for number in range(3):
-            losses = fed.client(fed.clients(draw)._replace(who=torch.tensor(number))).loss_function
+            losses = fed.client(
+                fed.clients(draw)._replace(number=torch.tensor(number))
+            ).loss_function
             for _ in range(3):
                 losses(problem.w0, one)
                 coins.add(int(losses.coin + 15_485_863 * losses.evaluations))

@@ -26,7 +26,7 @@ def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
     ]
     sent = messages(replace(algorithm, head=head), Vectorized(problem), seeded(0, "rounds"))
     assert [(m.sender, m.receiver, m.floats, m.indices) for m in sent] == table
-    assert len({m.what for m in sent}) == 4
+    assert len({m.name for m in sent}) == 4
     assert all(m.bits == 32 * (m.floats + m.indices) for m in sent)
 
 
