@@ -51,11 +51,10 @@ def distinct(
     """
     count = shape[-1]
     if 4 * count > size:
-        rows = []
-        for _ in range(prod(shape[:-1])):
-            permutation = torch.randperm(size, generator=rng)
-            rows.append(permutation[:count])
-        return torch.stack(rows).view(shape)
+        choices = prod(shape[:-1])
+        permutations = [torch.randperm(size, generator=rng) for _ in range(choices)]
+        # all permutations are cut at once: to cut one takes as long as to draw it
+        return torch.stack(permutations)[:, :count].reshape(shape)
     numbers = torch.randint(size, shape, generator=rng)
     flat = numbers.view(-1, count)
     while True:
