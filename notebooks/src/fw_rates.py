@@ -46,16 +46,20 @@ recompute = False  # compute even what is stored
 # %% tags=["hide-input"]
 from functools import partial
 
+import numpy as np
+import seaborn as sns
 import torch
 
 from fedlib import FedFW
 from papers import STUDIES
+from papers.fedfw import theory_fw
 from papers.fedfw.rates import convex_problem
-from papers.fedfw.rates.numbers import norms
+from papers.fedfw.rates.numbers import EARLY, bounds, norms
 from papers.fedfw.rates.problems import pair
 from papers.kit import plot, report, store
 from papers.kit.claims import check
 
+plot.theme()
 page = STUDIES["fw_rates"].page(globals())
 
 # %% [markdown]
@@ -90,15 +94,33 @@ _ = check(
     "the mean of the answers is 0 at -0.9, 0 and 0.9", all(sum(two) == 0 for two in answers.values())
 )
 
-# %% tags=["hide-input"]
+# %%
+curves = page.curves()
+curves = curves[curves["round"] > 0]
+
+
+def runs_like(pattern):
+    """The runs whose names fit a pattern, with its groups as columns."""
+    named = curves["run"].str.extract(pattern)
+    return curves.join(named)[named.notna().any(axis=1)]
+
+
+shown = runs_like(r"^pair_(?P<method>[a-z]+)_(?:L(?P<penalty>.+)|(?P<step>[a-z]+))$")
+shown["run with"] = ("λ₀ = " + shown["penalty"]).fillna("naive, " + shown["step"] + " step")
+panels = {"naive": "FedFW", "fedfw": "FedFW", "plus": "FedFW+", "code": "variant of the published code"}
+means = plot.over_seeds(plot.worded(shown, method=panels), {"x": "x (minimizer: 1)"})
+grid = sns.relplot(means, hue="run with", col="method", **plot.LINES)
+grid.set(xscale="log")
+plot.levels(grid.axes[0], 1, "")
+plot.finish(grid, size=(10.0, 3.2))
 plot.show(
-    page.figures["counterexample"](traces),
-    alt="Three panels of x against rounds. Left: the naive scheme in grey goes to 0 with either step, and FedFW "
+    grid,
+    "counterexample",
+    alt="Three panels of x against rounds. Left: the naive scheme goes to 0 with either step, and FedFW "
     "zigzags upwards, the higher the larger lambda_0. Middle: FedFW+ comes nearer to 1. Right: the variant of the "
     "published code sinks to 0 for every lambda_0.",
     caption="The naive scheme and the variant of the published code end at 0. FedFW and FedFW+ approach the minimizer "
     "1, FedFW slowly if the penalty is small. Means and standard deviations over the starts.",
-    size=(9.4, 3.2),
 )
 
 # %% [markdown]
@@ -146,14 +168,28 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 # solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $N$. The bound's
 # $G$, from Lemma 2, is corrected to $LD/\sqrt N+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
 
-# %% tags=["hide-input"]
+# %%
+shown = runs_like(r"^convex_(?P<set>l1|l2)_fedfw_L(?P<penalty>.+)$")
+shown = plot.worded(shown, set={"l1": "l1 ball", "l2": "l2 ball"})
+means = plot.over_seeds(shown.assign(excess=shown["excess"].clip(1e-15)), {"excess": "F - F*"})
+grid = sns.relplot(means, hue="penalty", col="set", **plot.LINES)
+for norm, ax in zip(sets, grid.axes[0], strict=True):
+    T = means["round"].max()
+    some = np.unique(np.geomspace(1, T, 40).astype(int))
+    for lam, color in zip(page.convex_penalties, plot.COLORS, strict=False):
+        above = bounds(theory_fw.convex_excess, traces[f"convex_{norm}_reference"], lam, some)
+        ax.plot(some, above.mean(0), ":", color=color, linewidth=1.2)
+    lowest = means[means["set"] == f"{norm} ball"]["mean"].min()
+    ax.plot([0.05 * T, T], [3 * lowest * 0.05**-0.5, 3 * lowest], color="gray", linewidth=2)
+    ax.set(xscale="log", yscale="log")
+plot.finish(grid, size=(9.2, 3.8))
 plot.show(
-    page.figures["theorem_1"](traces),
+    grid,
+    "theorem_1",
     alt="F - F* against rounds, both axes logarithmic, one panel for each set. The dotted bound lies far above the "
     "solid curves of FedFW. A grey line has slope minus one half.",
     caption="The bound (38) (dotted) lies so far above F - F* (solid) that no run could break it. "
     "Solid curves are means over the seeds with one standard deviation; the grey line has slope minus one half.",
-    size=(8.2, 3.8),
 )
 
 # %% tags=["hide-input"]
@@ -219,24 +255,37 @@ report.runs_table(numbers, noisy, shown, health)
 # three labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a
 # network with 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
-# %% tags=["hide-input"]
+# %%
+two = {"loss": "training loss", "accuracy": "test accuracy"}
+shown = runs_like(r"^share_mclr_L(?P<penalty>.+)_p(?P<p>.+)$")
+shown["lambda_0"] = "regression, λ₀ = " + shown["penalty"]
+grid = sns.relplot(plot.over_seeds(shown, two), hue="p", row="metric", col="lambda_0", palette=plot.SWEEP, **plot.LINES)
+for ax in grid.axes[0]:
+    plot.plain_log(ax)
+plot.finish(grid, size=(8.6, 4.6))
 plot.show(
-    page.figures["figure_2"](traces),
+    grid,
+    "figure_2",
     alt="Training loss above test accuracy against rounds, with a column for each lambda_0 and a curve with a band for "
     "each participation p.",
     caption="If more clients take part in a round, the loss of logistic regression is lower. After the paper's "
     "Figure 2; means and standard deviations over the seeds.",
-    size=(8.2, 4.6),
 )
 
-# %% tags=["hide-input"]
+# %%
+shown = runs_like(r"^share_(?P<method>fedfw|plus)_p(?P<p>.+)$")
+shown = plot.worded(shown, method={"fedfw": "network, FedFW", "plus": "network, FedFW+"})
+grid = sns.relplot(plot.over_seeds(shown, two), hue="p", row="metric", col="method", palette=plot.SWEEP, **plot.LINES)
+for ax in grid.axes[0]:
+    plot.plain_log(ax)
+plot.finish(grid, size=(8.6, 4.6))
 plot.show(
-    page.figures["figure_3"](traces),
+    grid,
+    "figure_3",
     alt="Training loss above test accuracy against rounds, with a column for FedFW, a column for FedFW+, and a curve "
     "with a band for each participation p.",
     caption="The network barely trains, so the order of the curves is not judged. After the paper's Figure 3; means "
     "and standard deviations over the seeds.",
-    size=(8.2, 4.6),
 )
 
 # %% [markdown]
@@ -274,14 +323,24 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 # server's model on all training rows. The authors' code plots another gap, close to the *gap of the surrogate*,
 # $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$ is the gradient of client $i$ with the penalty.
 
-# %% tags=["hide-input"]
+# %%
+shown = runs_like(r"^penalty_(?P<model>mclr|net)_(?P<set>l1|l2)_L(?P<penalty>.+)$")
+shown["of"] = shown["model"].map({"mclr": "regression, ", "net": "network, "}) + shown["set"]
+three = {"loss": "loss", "gap": "Frank-Wolfe gap", "accuracy": "test accuracy"}
+means = plot.over_seeds(shown, three).sort_values(["of", "penalty"], ascending=[False, True], ignore_index=True)
+grid = sns.relplot(means, hue="penalty", row="of", col="metric", palette=plot.SWEEP, **plot.LINES)
+for loss, gap, _ in grid.axes:
+    plot.plain_log(loss)
+    plot.plain_log(gap)
+    gap.axvspan(1, EARLY, color="gray", alpha=0.12, linewidth=0)
+plot.finish(grid, size=(9.6, 2.3 * len(grid.axes)))
 plot.show(
-    page.figures["figure_4"](traces),
+    grid,
+    "figure_4",
     alt="For each model and set, training loss, Frank-Wolfe gap and test accuracy against rounds, with a curve and a "
     "band for each lambda_0. The first rounds are shaded in the panels of the gap.",
     caption="A larger penalty does not always mean a larger gap (11) in the first rounds. The claim is judged on the "
     "shaded rounds. After the paper's Figure 4; means and standard deviations over the seeds.",
-    size=(9.0, 2.3 * 2 * len(sets)),
 )
 
 # %% [markdown]

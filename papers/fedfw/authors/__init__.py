@@ -13,7 +13,7 @@ from typing import Any
 
 from fedlib.algorithms.feddr import FedDR
 from papers.fedfw.authors.loop import NORMS, AuthorsFedDR, AuthorsFW
-from papers.fedfw.authors.numbers import FIGURES, SPLITS, derive, lambdas
+from papers.fedfw.authors.numbers import SPLITS, derive, lambdas
 from papers.fedfw.authors.rows import NETS, authors_problem, our_problem
 from papers.fedfw.cells import TABLE_3, TABLES
 from papers.kit.claims import Claim
@@ -178,7 +178,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=CLAIMS,
-    figures=FIGURES,
     # Guessing is to answer the most frequent label: of ten users, and of a hundred.
     watch={
         "many_classes_*": learning(0.384),

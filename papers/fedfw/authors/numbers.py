@@ -12,7 +12,6 @@ from papers.fedfw.authors.loop import NORMS
 from papers.fedfw.authors.rows import NETS
 from papers.fedfw.cells import PRINTED, TABLES, Printed, as_coded, traced
 from papers.fedfw.tables.numbers import MEASURES, difference, late, percent
-from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces, after
 
@@ -133,31 +132,3 @@ def at(trace: Trace, rounds: int) -> Array:
 TEXT_ROUNDS = 100
 FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
 PRINTED_GAP = FEDFW - FEDDR
-
-
-def steps(traces: Traces) -> plot.Drawing:
-    """FedFW minus FedDR after each change, a bar from the one before, a dot a split."""
-
-    def draw(fig: plot.Figure) -> None:
-        ax = fig.subplots()
-        gaps = waterfall(traces, TEXT_ROUNDS)
-        before = 0.0
-        for i, gap in enumerate(gaps.values()):
-            now = float(gap.mean())
-            color = plot.COLORS[2] if i == 0 else plot.COLORS[0 if now > before else 1]
-            ax.barh(-i, now - before, left=before, color=color, height=0.6)
-            ax.plot(gap, np.full(len(gap), -i), ".", color="black", markersize=5)
-            ax.plot(
-                [now, now], [-i - 0.3, -i - 1.3 if i + 1 < len(gaps) else -i - 0.3], "k:", lw=0.8
-            )
-            before = now
-        ax.axvline(0, color="black", lw=0.8)
-        ax.axvline(PRINTED_GAP, color="#888888", ls="--", lw=1.2, label="printed")
-        ax.set_yticks([-i for i in range(len(gaps))], [STEPS[step] for step in gaps])
-        ax.set_xlabel("FedFW minus FedDR, test accuracy (points)")
-        ax.legend(loc="lower right")
-
-    return draw
-
-
-FIGURES = {"waterfall": steps}

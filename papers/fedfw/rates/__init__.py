@@ -13,7 +13,7 @@ from fedlib.steps import Convex, Fixed, Nonconvex
 from papers.fedfw.cells import guessing
 from papers.fedfw.rates import claims
 from papers.fedfw.rates.data import generated, photographed, tasks
-from papers.fedfw.rates.numbers import FIGURES, derive, norms
+from papers.fedfw.rates.numbers import derive, norms
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.rates.problems import (
     convex_problem,
@@ -176,7 +176,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=FIGURES,
     watch={
         "*_reference": nothing("constants of a problem"),
         "nonconvex_*": HealthCheck("fw_gap", best=0.0),

@@ -1,4 +1,4 @@
-"""Rates of Federated Frank-Wolfe: numbers by hand, rules both ways, sweeps, figures."""
+"""Rates of Federated Frank-Wolfe: numbers by hand, rules both ways, sweeps."""
 
 import math
 from dataclasses import replace
@@ -9,8 +9,7 @@ import pytest
 from fedlib.core import Trace
 from papers.fedfw import theory_fw
 from papers.fedfw.rates import STUDY, specs
-from papers.fedfw.rates.numbers import FIGURES, bounds, derive, power, trends
-from tests.helpers.planted import drawn
+from papers.fedfw.rates.numbers import bounds, derive, power, trends
 
 FULL = STUDY.resolve("full")
 SEEDS = (0, 1, 2)
@@ -141,10 +140,3 @@ def test_trends_by_hand(whole):
     one = FULL | {"share_penalties": (0.01,)}
     few = {k: t for k, t in traces(one).items() if not k.startswith("share_fedfw_p0")}
     assert "share_fedfw.trend" not in trends(few, one)
-
-
-@pytest.mark.parametrize("profile", ["full", "quick"])
-def test_figures_draw_what_there_is(profile):
-    made = traces(STUDY.resolve(profile))
-    for make in FIGURES.values():
-        assert all(ax.lines for ax in drawn(make, made))
