@@ -238,14 +238,13 @@ class Round(BookDirective):
         example, log, bits, participants = recorded(self.arguments[0])
         problem = example.problem
         noun = "participant" if participants == 1 else "participants"
-        text = (
-            f"In one recorded round of `{self.arguments[0]}` on the test problem "
-            f"`{problem.name}`, with {participants} {noun} and {problem.dim} parameters,"
-        )
         if not log:
-            text += " no message is sent, because all data are in one place."
+            text = f"`{self.arguments[0]}` sends no messages: all data are in one place."
             return [nodes.paragraph("", "", *self.inline(text))]
-        text += f" {bits['bits_up']:,} bits are sent up and {bits['bits_down']:,} bits down."
+        text = (
+            f"A recorded round of `{self.arguments[0]}` with {participants} {noun} and "
+            f"{problem.dim} parameters: {bits['bits_up']:,} bits up, {bits['bits_down']:,} down."
+        )
         rows: list[list[Cell]] = []
         for (ends, content, size), group in groupby(log, key=line_of):
             copies = sum(sent.copies for sent in group)

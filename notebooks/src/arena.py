@@ -61,11 +61,10 @@ for p in tables.problems(numbers):
 # | **Sparse regression**: generated data, $d=100$, true model with ten entries $\pm1$ | half the mean squared error | $\lVert w\rVert_1$ divided by the norm of the true model, $c=1$ | 8 clients, each with its own feature scales; full gradients |
 #
 # All models are linear and start at 0. The logistic losses $f$ include a ridge $\frac{0.03}2\lVert w\rVert^2$, and all
-# problems are convex. For the first two problems, SLSQP in float64 computes the optimum on the training rows; the
-# residual of this optimum is $\lVert\nabla f+\lambda\nabla g\rVert$ divided by $\lVert\nabla f(0)\rVert$. For sparse
-# regression, accelerated projected gradient descent computes the optimum, and its residual is the Frank-Wolfe gap
-# divided by $f$. FedFW, FedFW+ and FedDR need a set with a projection or a linear oracle, so they run only on sparse
-# regression.
+# problems are convex. The optimum on the training rows is computed by standard solvers (SLSQP, and accelerated
+# projected gradients for sparse regression); a check below says how
+# nearly it satisfies the optimality conditions.
+# FedFW, FedFW+ and FedDR need a set with a projection or a linear oracle, so they run only on sparse regression.
 #
 # ## One protocol
 #

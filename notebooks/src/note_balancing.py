@@ -163,8 +163,8 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Feasibility** is assumed in the paper ({prf:ref}`pref-theorem-feasible`). It may fail with C's two-way estimate of $G$,
-#   which can be indefinite.
+# * **Feasibility** is assumed in the paper ({prf:ref}`pref-theorem-feasible`). It may fail with C's two-way estimate of
+#   $G$, which can be indefinite.
 # * **Symmetry.** C's missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility, but it changes
 #   $\mathcal J$ and the solution.
 # * **Balance mode** ($\mu>\varepsilon$) need not lower $\mu$ for $M\ge3$, or if $\mathcal J=\emptyset$.
@@ -203,8 +203,8 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 
 # %% [markdown]
 # **The direction.** For $M=2,5,40$ we check $a^\top\mathbf F=0$ and, by central differences,
-# $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$. For quadratic losses, the remainder in point 1 of {prf:ref}`pref-lemma-direction`
-# must fall a hundredfold when $\eta$ falls tenfold.
+# $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$. For quadratic losses, the remainder in point 1 of
+# {prf:ref}`pref-lemma-direction` must fall a hundredfold when $\eta$ falls tenfold.
 
 # %% tags=["hide-input", "nbval-check-output"]
 slopes, products, signs = [], [], []
@@ -317,10 +317,10 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does.** The *value* is the optimum of the program for the exact $G$. In descent mode we compare it
-# with $M\nu$. In balance mode $\mu$ grows if the value is negative. The table shows how often this happens for
-# $\mathcal J\ne\emptyset$, with values divided by $\max_k\lvert(Ga)_k\rvert$. The last check counts how often the
-# weights $0.8w+\frac{0.2}M$ violate a constraint.
+# **What the solution does.** We solve the program for the exact $G$. In descent mode, its optimum is compared with
+# $M\nu$. In balance mode, a negative optimum means that the imbalance $\mu$ grows; the table shows how often that
+# happens if some objectives must not grow. The last check counts how often the authors' step towards uniform weights
+# breaks a constraint that the solution satisfies.
 
 # %% tags=["hide-input", "nbval-check-output"]
 descent, modes = [], []

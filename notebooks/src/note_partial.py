@@ -593,9 +593,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **The threshold is not the promise.** On the problem of {prf:ref}`part-threshold` (`skewed_levels`) we compare
-# $g(\bar w)$ with the promise $b+2r$ of Theorem 4, for the printed threshold $\epsilon=b+2r$ and the corrected one,
-# $b+r$.
+# **The threshold is not the promise.** On the problem of {prf:ref}`part-threshold` (`skewed_levels`), Theorem 4
+# promises $g(\bar w)\le b+2r$. With the printed threshold, which is also $b+2r$, runs break this promise. With the
+# threshold $b+r$ they keep it.
 
 # %% tags=["hide-input", "nbval-check-output"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001

@@ -397,8 +397,8 @@ check(
 _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% [markdown]
-# **The ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`. A grid of $a$ tests that
-# {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
+# **The ramp and the excess.** We try {prf:ref}`soft-lemma-ramp` at random values of $g(w_t)$. We also compute the
+# maximum of {eq}`eq-soft-direct` on a grid of $a$; it agrees with the formula {eq}`eq-soft-excess`.
 
 # %% tags=["hide-input", "nbval-check-output"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1

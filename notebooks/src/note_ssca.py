@@ -65,7 +65,7 @@
 # ```{prf:proof}
 # The expected mean over client $i$'s batch is $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
 #
-# 1. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, by step 4 of the proof of
+# 1. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, as computed in the proof of
 #    {prf:ref}`cmoo-lemma-2` with samples instead of clients.
 # 2. The clients draw independently, so the mean square errors add up with the squared weights $(N_i/N)^2$.
 # 3. In Algorithm 3 the server draws $B$ of all $N$ samples, and the clients assemble the gradient by the chain rule

@@ -294,7 +294,8 @@
 # these bounds with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, which are
 # terms of $G_{\rm eff}/G^2$.
 #
-# The last term of $b$ exceeds the printed term by
+# Compared with the printed bound, one term of ours is larger and one is smaller; if the noise is not much larger than
+# the gradients, our sum is smaller. The last term of $b$ exceeds the printed term by
 # $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. The second term of $b$ is smaller than the
 # printed term by $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$. The first difference is at most the second if
 # $\sigma_\xi\le\frac{\sqrt2}{\sqrt3-\sqrt2}\sqrt E\,G$.
