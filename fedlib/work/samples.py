@@ -10,6 +10,9 @@ from fedlib import checks
 from fedlib.checks import Count
 from fedlib.core.problem import Draw, Problem
 
+#: Permutations that are in memory together; of more, the processor's cache would not hold all.
+AT_ONCE = 500
+
 
 class OverSamples(checks.Checked):
     """Base of methods over samples: all clients draw batches of distinct rows.
@@ -51,10 +54,12 @@ def distinct(
     """
     count = shape[-1]
     if 4 * count > size:
-        choices = prod(shape[:-1])
-        permutations = [torch.randperm(size, generator=rng) for _ in range(choices)]
-        # all permutations are cut at once: to cut one takes as long as to draw it
-        return torch.stack(permutations)[:, :count].reshape(shape)
+        chosen = torch.empty(prod(shape[:-1]), count, dtype=torch.int64)
+        for part in torch.split(chosen, AT_ONCE):
+            permutations = [torch.randperm(size, generator=rng) for _ in range(len(part))]
+            # all permutations are cut at once: to cut one takes as long as to draw it
+            part.copy_(torch.stack(permutations)[:, :count])
+        return chosen.view(shape)
     numbers = torch.randint(size, shape, generator=rng)
     flat = numbers.view(-1, count)
     while True:
