@@ -21,7 +21,7 @@ PARAMETERS = parameters(
     **shared(participants=1, local_steps=1, batch=8, loss_rows=16),
 )
 
-PLANNED = Study(
+STUDY = Study(
     name="cmoo_mixed",
     title="FedCMOO with two kinds of loss",
     paper="C",
