@@ -238,7 +238,8 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 # Digit 1 of MultiMNIST has a squared loss here, the mean squared difference between the softmax outputs and the one-hot
 # label; digit 2 has the negative log-likelihood (NLL). The paper speaks of an $\ell_2$-norm loss without defining it.
 # Its text and its table disagree about which digit has this loss; our choice fits the table. The squared loss has the
-# smaller gradients, so the plain average (*Scalarized*) neglects it and a minimum-norm rule favours it.
+# smaller gradients, so the plain average (*Scalarized*) neglects it and a minimum-norm rule favours it. With the norm
+# itself and more rounds, FSMGDA trains both digits: see [two kinds of loss](cmoo_mixed).
 
 # %% tags=["hide-input"]
 mixed = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
