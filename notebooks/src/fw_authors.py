@@ -1,15 +1,15 @@
 # %% [markdown]
 # # FedFW: where the printed values are from
 #
-# **The book's result.** With the authors' loop on the authors' generated data, {result}`fw_authors/count.same:.0f` of
-# {result}`fw_authors/count.compared:.0f` printed values lie within one point of ours,
-# {result}`fw_authors/count.near:.0f` between one and three points away, and {result}`fw_authors/count.apart:.0f`
-# further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
+# **The book's result.** With the authors' loop on the authors' generated data, {result}`fw_authors/tables_all.same:.0f` of
+# {result}`fw_authors/tables_all.compared:.0f` printed values lie within one point of ours,
+# {result}`fw_authors/tables_all.near:.0f` between one and three points away, and {result}`fw_authors/tables_all.apart:.0f`
+# further away. The mean distance is {result}`fw_authors/tables_all.distance:.1f` points.
 #
 # The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says
 # ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). The authors' code draws the generated data with a
 # known seed. This page asks which printed values the loop reproduces on these data, and which difference between the
-# loop and the text puts FedFW ahead of FedDR. The rest of the {result}`fw_authors/count.printed:.0f` printed values are
+# loop and the text puts FedFW ahead of FedDR. The rest of the {result}`fw_authors/tables_all.printed:.0f` printed values are
 # on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
 
 # %% tags=["parameters", "hide-input"]
@@ -36,7 +36,7 @@ from matplotlib import pyplot as plt
 
 from papers import STUDIES
 from papers.fedfw.authors.loop import AuthorsFW
-from papers.fedfw.authors.numbers import PRINTED_GAP, STEPS, TEXT_ROUNDS, waterfall
+from papers.fedfw.authors.quantities import PRINTED_GAP, STEPS, TEXT_ROUNDS, waterfall
 from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_rows
 from papers.kit import plot, report, store
@@ -60,22 +60,22 @@ page = STUDIES["fw_authors"].page(globals())
 
 # %%
 cell = "mclr_iid_l2"  # logistic regression, ten classes, the l2 ball
-traces = page.run(**{f"{cell}_fw_0.001": AuthorsFW(0.001)})
+traces = page.run(**{f"{cell}_fw_lam0.001": AuthorsFW(0.001)})
 numbers = page.numbers
 
 # %% [markdown]
 # ## What puts FedFW ahead
 #
 # The authors' rows put FedFW ahead of FedDR, for logistic regression, IID data and the $\ell_2$ ball of radius 10. By
-# the text's protocol, FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and
-# {result}`fw_authors/waterfall_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
+# the text's protocol, FedFW minus FedDR is {result}`fw_authors/change_text.gap:+.1f` points on our rows and
+# {result}`fw_authors/change_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
 # {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds, because its
 # grid selected another $\eta$. At $\eta=10$ and 100 FedDR amplifies rounding differences, so a run that is computed
 # twice differs.)
 #
-# The authors' loop first increases the lead of FedFW, up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
+# The authors' loop first increases the lead of FedFW, up to {result}`fw_authors/change_tensors.gap:+.1f` points,
 # because FedDR does one minibatch for each epoch of FedFW. With all rounds of the loop FedDR catches up, and the lead
-# of FedFW falls to {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes
+# of FedFW falls to {result}`fw_authors/change_rounds.gap:+.1f`. Taking the best round instead of the last changes
 # little here, and so does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the
 # best one.
 
@@ -125,12 +125,12 @@ displayed(forensics(numbers, text, (3,)))
 # %% tags=["hide-input"]
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
 pairs = {
-    f"{norm} {net}, {kind}": f"{n}_{s}_{k}_fw_vs_feddr"
+    f"{norm} {net}, {kind}": f"{n}_{s}_{k}_fw_minus_feddr"
     for k, norm in {"l2": "ℓ2", "l1": "ℓ1"}.items()
     for n, net in nets.items()
     for s, kind in kinds.items()
 }
-pairs |= {f"100 users, {kind}": f"many_{s}_sto_vs_feddr" for s, kind in kinds.items()}
+pairs |= {f"100 users, {kind}": f"many_{s}_sto_minus_feddr" for s, kind in kinds.items()}
 report.runs_table(numbers, pairs, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, page.health)
 
 # %% tags=["nbval-check-output", "hide-input"]

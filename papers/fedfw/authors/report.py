@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.fedfw.authors.numbers import NEAR, SAME, run_of
+from papers.fedfw.authors.quantities import NEAR, SAME
+from papers.fedfw.authors.runs import run_of
 from papers.fedfw.cells import METHODS, METHODS_3, NORMS, PRINTED, Printed, column_text
 from papers.kit.numbers import Number
+from papers.kit.quantities import Query
 from papers.kit.rules import Numbers
 
 ABSENT = "-"
 EMNIST = {"emnist_10": "EMNIST-10", "emnist_62": "EMNIST-62"}
 
 
-def forensics(n: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 3)) -> pd.DataFrame:
+def forensics(numbers: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 3)) -> pd.DataFrame:
     """A line a printed value: the authors' file, their rows and loop here, the text's protocol.
 
     `text` are the numbers of the studies that follow the paper's text.
@@ -22,14 +24,15 @@ def forensics(n: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 3)) ->
     for x in PRINTED:
         if x.table not in tables:
             continue
-        own, words = n.get(f"{run_of(x)}.best"), text.get(written(x))
+        ours = numbers.get(Query.of("best", **run_of(x)))
+        words = text.get(written(x))
         rows[label(x)] = {
             "printed": f"{x.value:.2f}",
             "authors' file": "no artefact is public" if x.last is None else "the maximum",
             "file, round 100": ABSENT if x.at_100 is None else f"{x.at_100:.2f}",
             "file, last": ABSENT if x.last is None else f"{x.last:.2f}",
-            "their rows and loop: best": ABSENT if own is None else f"{own.value:.1f}",
-            "distance": ABSENT if own is None else f"{own.value - x.value:+.1f} {far(own, x)}",
+            "their rows and loop: best": ABSENT if ours is None else f"{ours.value:.1f}",
+            "distance": ABSENT if ours is None else f"{ours.value - x.value:+.1f} {far(ours, x)}",
             "as the text: final": ABSENT if words is None else f"{words.value:.1f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -50,6 +53,6 @@ def written(x: Printed) -> str:
     return "_".join(filter(None, (x.column, x.norm, x.method))) + ".accuracy"
 
 
-def far(own: Number, x: Printed) -> str:
-    apart = abs(own.value - x.value)
+def far(ours: Number, x: Printed) -> str:
+    apart = abs(ours.value - x.value)
     return "same" if apart <= SAME else "near" if apart <= NEAR else "apart"

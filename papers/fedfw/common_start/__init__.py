@@ -6,10 +6,10 @@ through its minibatches in a fixed order. Study `fw_authors` gave each client a 
 
 from __future__ import annotations
 
+from papers.fedfw.authors.runs import GUESSING
 from papers.fedfw.common_start import claims
 from papers.fedfw.common_start.quantities import derive
 from papers.fedfw.common_start.runs import specs
-from papers.kit.health import learning
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 
@@ -29,12 +29,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    # Guessing is to answer the most frequent label: of ten users, and of a hundred.
-    watch={
-        "many_classes_*": learning(0.384),
-        "many_iid_*": learning(0.421),
-        "*_classes_*": learning(0.660),
-        "*": learning(0.340),
-    },
+    watch=GUESSING,
     **PARAMETERS,
 )

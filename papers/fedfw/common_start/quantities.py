@@ -1,24 +1,28 @@
-"""The measures of study `fw_common`, and its null data."""
+"""The quantities of study `fw_common`, and its null data."""
 
 from __future__ import annotations
 
-from papers.fedfw.authors.numbers import counted, pairs
-from papers.fedfw.tables.numbers import MEASURES, difference
-from papers.kit.numbers import Number, mean, measured
+from collections.abc import Iterator
+
+from papers.fedfw.authors.quantities import best_round, difference, tables
+from papers.fedfw.authors.runs import DEFAULTS, pairs
+from papers.kit import quantities as kit
+from papers.kit.numbers import mean
+from papers.kit.quantities import Quantities, Row, name_of, row
 from papers.kit.study import Params, Traces
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:  # noqa: ARG001 - as every study
-    """Cells, FedFW minus FedDR by split, how far printed values are, and differences of nothing.
+def derive(traces: Traces, _: Params) -> Quantities:
+    """Cells, FedFW minus FedDR by split, how far printed values are, and differences of nothing."""
+    return Quantities.of([*tables(traces), kit.table(nothing(traces))], DEFAULTS)
 
-    `PAIR.null` is the best of the rounds of FedDR on half of the splits minus that on the others.
-    """
-    found = measured(traces, MEASURES)
-    best, _ = MEASURES["best"]
-    for pair, (one, other) in pairs(traces).items():
-        for key in MEASURES:
-            found[f"{pair}.{key}"] = difference(traces[one], traces[other], key)
-        values = best(traces[other])
-        half = len(values) // 2
-        found[f"{pair}.null"] = mean(values[:half] - values[half : 2 * half], "points")
-    return found | counted(found)
+
+def nothing(traces: Traces) -> Iterator[Row]:
+    """The best of the rounds of FedDR on half of the splits minus that on the others."""
+    for run, other in pairs():
+        name = name_of(other, DEFAULTS)
+        if name in traces:
+            values = best_round(traces[name])
+            half = len(values) // 2
+            apart = mean(values[:half] - values[half : 2 * half], "points")
+            yield row("null", apart, **difference(run))

@@ -13,13 +13,15 @@ from fedlib.core.sampling import seeded
 from fedlib.data.split import padded
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model
-from papers import STUDIES
+from papers.fedfw.authors import STUDY
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
-from papers.fedfw.authors.numbers import STEPS, counted, run_of, waterfall
+from papers.fedfw.authors.quantities import STEPS, counted, waterfall
 from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_problem, authors_rows
+from papers.fedfw.authors.runs import DEFAULTS, run_of
 from papers.fedfw.cells import PRINTED
 from papers.kit.numbers import exact
+from papers.kit.quantities import Query, name_of
 
 FILES = 57  # values that a file of the authors is the source of
 SIZES = (9545, 855, 2180, 24380, 11685, 285, 2075, 450, 470, 870)
@@ -182,64 +184,60 @@ def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
 
 
 def test_every_printed_value_is_there_once_and_has_the_run_of_its_setting():
-    study = STUDIES["fw_authors"]
     assert [sum(x.table == k for x in PRINTED) for k in (1, 2, 3)] == [36, 24, 16]
     assert len({x[:4] for x in PRINTED}) == 76
     assert sum(x.last is not None for x in PRINTED) == FILES
-    runs = {x[1:4]: run_of(x) for x in PRINTED if run_of(x)}
-    assert {*runs.values()} <= {*study.specs(study.resolve("full"))}
-    assert runs["mclr_synthetic_iid", "l1", "plus"] == "mclr_iid_l1_fw_0.001"
+    runs = {x[1:4]: name_of(run_of(x), DEFAULTS) for x in PRINTED if run_of(x)}
+    assert {*runs.values()} <= {*STUDY.specs(STUDY.resolve("full"))}
+    assert runs["mclr_synthetic_iid", "l1", "plus"] == "mclr_iid_l1_fw_lam0.001"
     # FedFW+ is FedFW's run where the files have the same lambda_0, which is all but one column
     assert (len(runs), len({*runs.values()})) == (28, 21)
 
 
-def test_values_are_counted_within_one_point_and_three():
-    x = next(x for x in PRINTED if run_of(x) == "dnn_iid_l2_feddr")
-    one = {f"{run_of(x)}.best": exact(x.value + 1.0)}
-    counts = {k: v.value for k, v in counted(one).items()}
-    assert (counts["count.same"], counts["count.near"], counts["count.apart"]) == (1, 0, 0)
-    counts = {k: v.value for k, v in counted({f"{run_of(x)}.best": exact(x.value - 1.1)}).items()}
-    assert (counts["count.same"], counts["count.near"], counts["count.apart"]) == (0, 1, 0)
-    counts = {k: v.value for k, v in counted({f"{run_of(x)}.best": exact(x.value - 3.1)}).items()}
-    assert (counts["count.near"], counts["count.apart"], counts["count.without"]) == (0, 1, 75)
+@pytest.mark.parametrize(("distance", "kind"), [(1.0, "same"), (-1.1, "near"), (-3.1, "apart")])
+def test_values_are_counted_within_one_point_and_three(distance, kind):
+    labels = {"net": "dnn", "split": "iid", "norm": "l2", "method": "feddr"}
+    printed = next(x for x in PRINTED if run_of(x) == labels)
+    rows = counted({Query.of("best", **labels): exact(printed.value + distance)})
+    counts = {row["measure"]: row["value"] for row in rows}
+    assert counts[kind] == counts["compared"] == 1
+    assert counts["same"] + counts["near"] + counts["apart"] == 1
+    assert counts["without"] == 75
 
 
 def test_the_waterfall_takes_one_change_after_another():
-    study = STUDIES["fw_authors"]
-    params = study.resolve("quick", many_rounds=1)
-    specs = study.specs(params)
-
-    def flat(name, spec, top):
-        values = np.linspace(0.1, top, spec.rounds + 1)[None]
-        values[:, -2] += 0.1 * (name == "mclr_iid_l2_fw_0.001")  # the last is not the best
-        return fl.core.Trace(
-            metrics={"accuracy": values, "loss": 1 - values},
-            info={},
-            rounds=np.arange(spec.rounds + 1),
-            seeds=(0,),
-            config={},
-            provenance={},
-        )
-
-    tops = {"step_ours_fw_0.001": 0.5, "step_rows_fw_0.001": 0.6, "step_reset_fw": 0.3}
-    tops |= {"step_epoch_fw": 0.7, "mclr_iid_l2_fw_0.001": 0.8}
-    traces = {n: flat(n, spec, tops.get(n, 0.4)) for n, spec in specs.items()}
-    found = {k: float(v[0]) for k, v in waterfall(traces, params["text_rounds"]).items()}
-    assert list(found) == list(STEPS)
-    wanted = (10, 20, 20, -10, 30, 40, 40, 40, 40)
-    assert list(found.values()) == pytest.approx(wanted)
+    traces = STUDY.load()
+    accuracies = {name: 100 * trace.metrics["accuracy"] for name, trace in traces.items()}
+    gaps = waterfall(traces, 100)
+    assert list(gaps) == list(STEPS)
+    theirs = accuracies["mclr_iid_l2_feddr"]
+    ours = accuracies["mclr_iid_l2_fw_lam0.001"]
+    assert gaps["reset"] == pytest.approx(accuracies["reset_fw"][:, -1] - theirs[:, 100])
+    assert gaps["epoch"] == pytest.approx(accuracies["epoch_fw"][:, -1] - theirs[:, 100])
+    assert gaps["tensors"] == pytest.approx(ours[:, 100] - theirs[:, 100])
+    assert gaps["rounds"] == pytest.approx(ours[:, -1] - theirs[:, -1])
+    assert gaps["best"] == pytest.approx(ours.max(1) - theirs.max(1))
+    assert gaps["chosen"].mean() >= gaps["best"].mean()
+    loss = {name: trace.metrics["loss"][:, -3:].mean() for name, trace in traces.items()}
+    first_steps = {}
+    for method in ("fw", "feddr"):
+        grid = [name for name in traces if name.startswith(f"ours_{method}_")]
+        first_steps[method] = accuracies[min(grid, key=loss.get)][:, -1]
+    assert gaps["text"] == pytest.approx(first_steps["fw"] - first_steps["feddr"])
 
 
 def test_the_table_tells_where_a_printed_value_is_from():
-    ours = {"mclr_iid_l2_fw_0.001.best": exact(79.5), "dnn_classes_l1_feddr.best": exact(91.5)}
-    found = forensics(ours, {"mclr_synthetic_iid_l2_fedfw.accuracy": exact(70.0)})
-    assert len(found) == 76
-    line = found.loc["Table 1, ℓ2 synthetic, IID: FedFW"]
+    fw = {"net": "mclr", "split": "iid", "norm": "l2", "method": "fw", "lam": 0.001}
+    feddr = {"net": "dnn", "split": "classes", "norm": "l1", "method": "feddr"}
+    ours = {Query.of("best", **fw): exact(79.5), Query.of("best", **feddr): exact(91.5)}
+    table = forensics(ours, {"mclr_synthetic_iid_l2_fedfw.accuracy": exact(70.0)})
+    assert len(table) == 76
+    line = table.loc["Table 1, ℓ2 synthetic, IID: FedFW"]
     assert list(line) == ["80.20", "the maximum", "80.16", "79.94", "79.5", "-0.7 same", "70.0"]
-    assert found.loc["Table 1, ℓ2 synthetic, IID: FedFW+"]["distance"] == "-0.5 same"
-    assert found.loc["Table 2, ℓ1 60-20-10, synthetic, 3 labels a client: FedDR"]["distance"] == (
+    assert table.loc["Table 1, ℓ2 synthetic, IID: FedFW+"]["distance"] == "-0.5 same"
+    assert table.loc["Table 2, ℓ1 60-20-10, synthetic, 3 labels a client: FedDR"]["distance"] == (
         "-2.0 near"
     )
-    line = found.loc["Table 3, ℓ2 EMNIST-62, 20 labels a client: FedFW-sto"]
+    line = table.loc["Table 3, ℓ2 EMNIST-62, 20 labels a client: FedFW-sto"]
     assert list(line)[:4] == ["60.51", "the maximum", "59.92", "56.95"]
-    assert (found["authors' file"] == "no artefact is public").sum() == 76 - FILES
+    assert (table["authors' file"] == "no artefact is public").sum() == 76 - FILES

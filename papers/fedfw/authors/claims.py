@@ -1,0 +1,104 @@
+"""What FedFW's tables say of generated data, and what judges it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from papers.fedfw.authors.quantities import difference
+from papers.fedfw.authors.runs import DEFAULTS, Labels, pairs
+from papers.fedfw.cells import TABLE_3, TABLES
+from papers.kit.claims import Claim
+from papers.kit.health import Needs
+from papers.kit.quantities import Query, name_of
+from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, of
+
+NET = {"mclr": "logistic regression", "dnn": "60-20-10"}
+SPLIT = {"iid": "IID", "classes": "three classes"}
+ROUNDS = "{0} has {1} rounds, FedDR all. A round of {0} is an epoch, one of FedDR a minibatch."
+
+
+def differences(norm: str) -> dict[str, Labels]:
+    """The labels of FedFW minus FedDR in Tables 1 and 2, by the cell in words."""
+    cells = {}
+    for run, _ in pairs():
+        if run.get("norm") == norm:
+            cells[f"{NET[str(run['net'])]}, {SPLIT[str(run['split'])]}"] = difference(run)
+    return cells
+
+
+def many() -> dict[str, Labels]:
+    """The same of Table 3."""
+    runs = [run for run, _ in pairs() if "users" in run]
+    return {SPLIT[str(run["split"])]: difference(run) for run in runs}
+
+
+def printed(labels: Labels) -> float:
+    """What the tables have between FedFW, or FedFW-sto, and FedDR."""
+    if "users" in labels:
+        theirs, ours = TABLE_3[f"mclr_synthetic_{labels['split']}"]
+    else:
+        cell = f"{labels['net']}_synthetic_{labels['split']}"
+        theirs, ours = TABLES[cell, str(labels["norm"])][:2]
+    return round(ours - theirs, 2)
+
+
+def as_printed(labels: Labels) -> Condition:
+    """Whether a difference has the sign of the printed one."""
+    gap = of("best", **labels)
+    return gap > 0 if printed(labels) > 0 else gap < 0
+
+
+def order(said: str, cells: dict[str, Labels], place: str, note: str, control: Control) -> Rule:
+    """The order of both methods by the best of the rounds, cell by cell."""
+    return Rule(
+        {said: {text: as_printed(labels) for text, labels in cells.items()}},
+        note=note,
+        control=control,
+        sizes=tuple(
+            Size(Query.of("best", **labels), printed(labels), f"{place}, {text}")
+            for text, labels in cells.items()
+        ),
+    )
+
+
+def tables(norm: str, said: str, control: Control, note: str = "") -> Rule:
+    """The order of FedFW and FedDR in Tables 1 and 2."""
+    rounds = ROUNDS.format("FedFW", "340 of the 1000")
+    return order(said, differences(norm), "Tables 1, 2", f"{rounds}{note}", control)
+
+
+def table_3(control: Control, note: str = "") -> Rule:
+    """The order of FedFW-sto and FedDR in Table 3."""
+    rounds = ROUNDS.format("FedFW-sto", "150 of the 300")
+    return order("FedFW-sto above FedDR", many(), "Table 3", f"{rounds}{note}", control)
+
+
+def runs_of(norm: str = "") -> tuple[str, ...]:
+    """The runs behind the cells of a norm; without a norm of Table 3."""
+    names = []
+    for run, other in pairs():
+        if run.get("norm", "") == norm:
+            names += [name_of(run, DEFAULTS), name_of(other, DEFAULTS)]
+    return tuple(names)
+
+
+paper = partial(Claim, paper="D")
+CLAIMS = (
+    paper(
+        id="fedfw/C16",
+        place="Tables 1, 2",
+        wording="With the l2 ball FedFW is ahead of FedDR on generated data, IID and non-IID.",
+        rule=tables("l2", "FedFW above FedDR", EXCHANGED),
+        runs=runs_of("l2"),
+        figure="waterfall",
+        needs=Needs(paper={"rounds": 1000}),
+    ),
+    paper(
+        id="fedfw/C17",
+        place="Table 3",
+        wording="FedFW-sto is ahead of FedDR on generated data, IID and non-IID.",
+        rule=table_3(EXCHANGED),
+        runs=runs_of(),
+        needs=Needs(paper={"rounds": 300}),
+    ),
+)

@@ -1,0 +1,141 @@
+"""The quantities of the study of the authors' rows and loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedfw.authors.runs import DEFAULTS, LAM, Labels, pairs, run_of
+from papers.fedfw.cells import PRINTED, TABLES
+from papers.fedfw.tables.numbers import late, percent
+from papers.kit import quantities as kit
+from papers.kit.numbers import exact, mean
+from papers.kit.quantities import Quantities, Query, Row, estimates, row, sweep
+from papers.kit.rules import Numbers
+from papers.kit.study import Params, Traces
+
+SAME, NEAR = 1.0, 3.0  # points, fixed before the runs
+TEXT_ROUNDS = 100
+FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
+PRINTED_GAP = FEDFW - FEDDR
+#: The steps from the text's protocol to the authors', each a change of one thing, in words.
+STEPS = {
+    "text": "as the text, our rows",
+    "rows": "the authors' rows",
+    "feddr": "their FedDR: a minibatch a round",
+    "reset": "clients start from the server's model",
+    "epoch": "an epoch of minibatches a round",
+    "tensors": "a ball for every tensor",
+    "rounds": "all rounds",
+    "best": "best round, not the last",
+    "chosen": "λ₀ with the best test accuracy",
+}
+UNITS = {"accuracy": "%", "best": "%"}
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """Cells, differences by split, how far printed values are, and the waterfall."""
+    runs = {name: trace for name, trace in traces.items() if "step" not in kit.labels_of(trace)}
+    gaps = waterfall(traces, p["text_rounds"])
+    changes = [row("gap", mean(gap, "points"), change=change) for change, gap in gaps.items()]
+    return Quantities.of([*tables(runs), kit.table(changes)], DEFAULTS)
+
+
+def tables(traces: Traces) -> list[pd.DataFrame]:
+    """Tables of the cells, of differences by split, and of how far printed values are."""
+    values = kit.measured(traces, measures)
+    by_run = values.set_index(["run", "seed"])[[*UNITS]]
+    cells = kit.with_labels(estimates(by_run, UNITS), traces).drop(columns=["index", "run"])
+    differences = []
+    for run, other in pairs():
+        apart = kit.minus(values, DEFAULTS, run, other)
+        if len(apart):
+            points = dict.fromkeys(UNITS, "points")
+            differences.append(estimates(apart, points, **difference(run)))
+    counts = kit.table(counted(Quantities.of([cells], DEFAULTS)))
+    return [cells, *differences, counts]
+
+
+def difference(run: Labels) -> Labels:
+    """The labels of a run minus FedDR's: they do not name lambda_0."""
+    labels = {label: value for label, value in run.items() if label != "lam"}
+    return {**labels, "minus": "feddr"}
+
+
+def measures(trace: Trace) -> dict[str, Array]:
+    """Test accuracy in % of the last model, and the best of the rounds, by seed."""
+    accuracy = percent(trace)
+    return {"accuracy": accuracy[:, -1], "best": accuracy.max(1)}
+
+
+def counted(numbers: Numbers) -> list[Row]:
+    """How many printed values are the same, near and apart, and how many have no run."""
+    apart = []
+    for printed in PRINTED:
+        ours = numbers.get(Query.of("best", **run_of(printed)))
+        if ours is not None:
+            apart.append(abs(ours.value - printed.value))
+    distance = np.array(apart)
+    counts = {
+        "same": (distance <= SAME).sum(),
+        "near": ((distance > SAME) & (distance <= NEAR)).sum(),
+        "apart": (distance > NEAR).sum(),
+        "compared": len(distance),
+        "without": len(PRINTED) - len(distance),
+        "printed": len(PRINTED),
+    }
+    rows = [row(name, exact(count, "values"), tables="all") for name, count in counts.items()]
+    average = float(distance.mean()) if apart else np.nan
+    return [*rows, row("distance", exact(average, "points"), tables="all")]
+
+
+def waterfall(traces: Traces, rounds: int) -> dict[str, Array]:
+    """FedFW minus FedDR by split, after each change; the last models but where it says best."""
+    cell: Labels = {"net": "mclr", "split": "iid", "norm": "l2"}
+    theirs = kit.run_of(traces, DEFAULTS, **cell, method="feddr")
+    tried = sweep(traces, DEFAULTS, "lam", **cell, method="fw")
+    feddr = at(theirs, rounds)
+    rows = last(lowest_loss(traces, "rows", "fw"))
+    best = best_round(theirs)
+    reset = last(kit.run_of(traces, DEFAULTS, step="reset", method="fw"))
+    epoch = last(kit.run_of(traces, DEFAULTS, step="epoch", method="fw"))
+    return {
+        "text": difference_of_last(traces, "ours"),
+        "rows": difference_of_last(traces, "rows"),
+        "feddr": rows - feddr,
+        "reset": reset - feddr,
+        "epoch": epoch - feddr,
+        "tensors": at(tried[LAM], rounds) - feddr,
+        "rounds": last(tried[LAM]) - last(theirs),
+        "best": best_round(tried[LAM]) - best,
+        "chosen": max(map(best_round, tried.values()), key=np.mean) - best,
+    }
+
+
+def difference_of_last(traces: Traces, step: str) -> Array:
+    """FedFW minus FedDR at the end, each with the lowest training loss of its grid."""
+    return last(lowest_loss(traces, step, "fw")) - last(lowest_loss(traces, step, "feddr"))
+
+
+def lowest_loss(traces: Traces, step: str, method: str) -> Trace:
+    """The run of a grid with the lowest mean training loss at the end."""
+    grid = kit.chosen(traces, ["lam", "lr", "eta"], DEFAULTS, step=step, method=method)
+    return min(grid.values(), key=lambda trace: late(trace).mean())
+
+
+def last(trace: Trace) -> Array:
+    """Test accuracy in % of the last model."""
+    return measures(trace)["accuracy"]
+
+
+def best_round(trace: Trace) -> Array:
+    """The best test accuracy in % of the rounds."""
+    return measures(trace)["best"]
+
+
+def at(trace: Trace, rounds: int) -> Array:
+    """Test accuracy in % after some rounds, or the last of fewer."""
+    place = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
+    return np.asarray(percent(trace)[:, place])
