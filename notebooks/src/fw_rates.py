@@ -53,9 +53,9 @@ import torch
 from fedlib import FedFW
 from papers import STUDIES
 from papers.fedfw import theory_fw
-from papers.fedfw.rates import convex_problem
-from papers.fedfw.rates.numbers import EARLY, bounds, norms
-from papers.fedfw.rates.problems import pair
+from papers.fedfw.rates.problems import convex_problem, pair
+from papers.fedfw.rates.quantities import EARLY, bounds
+from papers.fedfw.rates.runs import norms
 from papers.kit import plot, report, store
 from papers.kit.claims import check
 
@@ -97,15 +97,9 @@ _ = check(
 # %%
 curves = page.curves()
 curves = curves[curves["round"] > 0]
+curves["penalty"] = curves["L"].map("{:g}".format, na_action="ignore")
 
-
-def runs_like(pattern):
-    """The runs whose names fit a pattern, with its groups as columns."""
-    named = curves["run"].str.extract(pattern)
-    return curves.join(named)[named.notna().any(axis=1)]
-
-
-shown = runs_like(r"^pair_(?P<method>[a-z]+)_(?:L(?P<penalty>.+)|(?P<step>[a-z]+))$")
+shown = curves[curves["part"] == "pair"].copy()
 shown["run with"] = ("λ₀ = " + shown["penalty"]).fillna("naive, " + shown["step"] + " step")
 panels = {"naive": "FedFW", "fedfw": "FedFW", "plus": "FedFW+", "code": "variant of the published code"}
 means = plot.over_seeds(plot.worded(shown, method=panels), {"x": "x (minimizer: 1)"})
@@ -169,8 +163,8 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 # $G$, from Lemma 2, is corrected to $LD/\sqrt N+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
 
 # %%
-shown = runs_like(r"^convex_(?P<set>l1|l2)_fedfw_L(?P<penalty>.+)$")
-shown = plot.worded(shown, set={"l1": "l1 ball", "l2": "l2 ball"})
+shown = curves[(curves["part"] == "convex") & (curves["method"] == "fedfw")]
+shown = plot.worded(shown, norm={"l1": "l1 ball", "l2": "l2 ball"}).rename(columns={"norm": "set"})
 means = plot.over_seeds(shown.assign(excess=shown["excess"].clip(1e-15)), {"excess": "F - F*"})
 grid = sns.relplot(means, hue="penalty", col="set", **plot.LINES)
 for norm, ax in zip(sets, grid.axes[0], strict=True):
@@ -257,7 +251,9 @@ report.runs_table(numbers, noisy, shown, health)
 
 # %%
 two = {"loss": "training loss", "accuracy": "test accuracy"}
-shown = runs_like(r"^share_mclr_L(?P<penalty>.+)_p(?P<p>.+)$")
+shares = curves[curves["part"] == "share"].copy()
+shares["p"] = shares["p"].map("{:g}".format)
+shown = shares[shares["model"] == "mclr"].copy()
 shown["lambda_0"] = "regression, λ₀ = " + shown["penalty"]
 grid = sns.relplot(plot.over_seeds(shown, two), hue="p", row="metric", col="lambda_0", palette=plot.SWEEP, **plot.LINES)
 for ax in grid.axes[0]:
@@ -273,7 +269,7 @@ plot.show(
 )
 
 # %%
-shown = runs_like(r"^share_(?P<method>fedfw|plus)_p(?P<p>.+)$")
+shown = shares[shares["method"].notna()]
 shown = plot.worded(shown, method={"fedfw": "network, FedFW", "plus": "network, FedFW+"})
 grid = sns.relplot(plot.over_seeds(shown, two), hue="p", row="metric", col="method", palette=plot.SWEEP, **plot.LINES)
 for ax in grid.axes[0]:
@@ -324,8 +320,8 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 # $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$ is the gradient of client $i$ with the penalty.
 
 # %%
-shown = runs_like(r"^penalty_(?P<model>mclr|net)_(?P<set>l1|l2)_L(?P<penalty>.+)$")
-shown["of"] = shown["model"].map({"mclr": "regression, ", "net": "network, "}) + shown["set"]
+shown = curves[curves["part"] == "penalty"].copy()
+shown["of"] = shown["model"].map({"mclr": "regression, ", "net": "network, "}) + shown["norm"]
 three = {"loss": "loss", "gap": "Frank-Wolfe gap", "accuracy": "test accuracy"}
 means = plot.over_seeds(shown, three).sort_values(["of", "penalty"], ascending=[False, True], ignore_index=True)
 grid = sns.relplot(means, hue="penalty", row="of", col="metric", palette=plot.SWEEP, **plot.LINES)

@@ -9,7 +9,6 @@ from fedlib.algorithms import FedFW, NaiveFW
 from fedlib.core.problem import Batch
 from fedlib.steps import Fixed
 from papers.fedfw.rates.data import tasks
-from papers.fedfw.rates.numbers import ENTRIES, MOST
 from papers.fedfw.rates.oracles import InexactFW, Towards
 from papers.fedfw.rates.problems import (
     SIGMOID,
@@ -19,6 +18,7 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
+from papers.fedfw.rates.quantities import ENTRIES, MOST
 from tests.helpers.problems import batches
 from tests.helpers.randoms import normal
 
