@@ -36,7 +36,7 @@ from matplotlib import pyplot as plt
 
 from papers import STUDIES
 from papers.fedfw.authors.loop import AuthorsFW
-from papers.fedfw.authors.quantities import PRINTED_GAP, STEPS, TEXT_ROUNDS, waterfall
+from papers.fedfw.authors.quantities import PRINTED_GAP, STEPS, waterfall
 from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_rows
 from papers.kit import plot, report, store
@@ -80,7 +80,7 @@ numbers = page.numbers
 # best one.
 
 # %%
-leads = pd.DataFrame(waterfall(traces, TEXT_ROUNDS)).rename(columns=STEPS)
+leads = pd.DataFrame(waterfall(traces, page.text_rounds)).rename(columns=STEPS)
 leads = leads.melt(var_name="change", value_name="FedFW minus FedDR, test accuracy (points)")
 after = leads.groupby("change", sort=False)["FedFW minus FedDR, test accuracy (points)"].mean()
 before = after.shift(fill_value=0.0)

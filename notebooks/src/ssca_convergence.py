@@ -41,15 +41,19 @@ recompute = False  # compute even what is stored
 from functools import partial
 
 import numpy as np
+import seaborn as sns
 
 from fedlib import SSCA
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.ssca.common import STEPS, digits_problem
+from papers.kit.quantities import chosen, curves
+from papers.ssca.common import NUMBERS, STEPS, digits_problem
 from papers.ssca.convergence.quantities import LOOKS
-from papers.ssca.convergence.runs import halves
+from papers.ssca.convergence.quantities import shown as with_best_steps
+from papers.ssca.convergence.runs import DEFAULTS, halves
 
+plot.theme()
 page = STUDIES["ssca_convergence"].page(globals())
 
 # %% [markdown]
@@ -83,15 +87,43 @@ numbers, health = page.numbers, page.health
 # *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed; the figures cut off costs
 # above 3. *Accuracy* is on all test pictures.
 
-# %% tags=["hide-input"]
+# %%
+both = {"cost": "training cost", "accuracy": "test accuracy (%)"}
+
+
+def converging(split):
+    """The runs of a split, SGD with the step sizes that are best over the rounds."""
+    runs = curves(chosen(with_best_steps(traces), ["method", "B", "U"], DEFAULTS, split=split))
+    plain, limited = (f"Algorithm {number}" for number in NUMBERS[split])
+    is_limited = runs["method"] == "limit"
+    runs["panel"] = np.where(is_limited, f"{limited}, constrained", f"{plain} and SGD")
+    runs["client's batch"] = runs["B"].where(runs["method"] != "sgd2", 2 * runs["B"]).map("{:g}".format)
+    names = runs["method"].map({"ssca": plain, "sgd": "SGD", "sgd2": "SGD, two steps of half the batch"})
+    runs["curve of"] = names.where(~is_limited, "U = " + runs["U"].map("{:g}".format))
+    runs["accuracy"] *= 100
+    return plot.over_seeds(runs.sort_values(["panel", "B", "U"], kind="stable"), both)
+
+
+def draw(means):
+    """Cost above accuracy, without and with the constraint."""
+    style = {"style": "curve of", "row": "metric", "col": "panel"}
+    grid = sns.relplot(means, hue="client's batch", **style, **plot.LINES)
+    for ax in grid.axes[0]:
+        plot.plain_log(ax)
+        ax.set_ylim(0.9 * means[means["metric"] == both["cost"]]["mean"].min(), 3.0)
+    plot.finish(grid, size=(9.4, 6.0))
+    return grid
+
+
+grid = draw(converging("samples"))
 plot.show(
-    page.figures["figure_2"](traces),
+    grid,
+    "figure_2",
     alt="Training cost (above) and test accuracy (below) against the rounds with samples split, one colour for "
     "each batch. On the left, Algorithm 1 is solid, SGD with one step per round dashed, and SGD with two steps "
     "dotted. On the right, each line style is Algorithm 2 with one level.",
     caption="With samples split, larger batches converge faster. Whether SSCA or SGD is faster depends on the "
     "batch. Curves are means over the seeds with one standard deviation.",
-    size=(9.4, 6.0),
 )
 
 # %% tags=["hide-input"]
@@ -106,15 +138,16 @@ report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "a
 # %% [markdown]
 # ## Features split: Figure 3
 
-# %% tags=["hide-input"]
+# %%
+grid = draw(converging("features"))
 plot.show(
-    page.figures["figure_3"](traces),
+    grid,
+    "figure_3",
     alt="Training cost (above) and test accuracy (below) against the rounds with features split, one colour for "
     "each batch. On the left, Algorithm 3 is solid and SGD dashed. On the right, each line style is Algorithm 4 "
     "with one level.",
     caption="With features split, larger batches converge faster as well. Curves are means over the seeds with "
     "one standard deviation.",
-    size=(9.4, 6.0),
 )
 
 # %% tags=["hide-input"]
@@ -184,9 +217,20 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # the first minimizers are too short, in the first round by the factor $\rho_1$ ({prf:ref}`ssca-lemma-bias`), and pull
 # the model to the origin. The *debiased* version divides the minimizer by the sum of the weights.
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["split", "B", "debiased"], DEFAULTS, method="ssca")
+shown = plot.worded(shown, debiased={False: "as printed", True: "debiased"})
+shown = shown.rename(columns={"debiased": "version"})
+shown["client's batch"] = shown["B"].map("{:g}".format)
+means = plot.over_seeds(shown, {"cost": "training cost"})
+grid = sns.relplot(means, hue="client's batch", style="version", col="split", **plot.LINES)
+for ax in grid.axes.flat:
+    plot.plain_log(ax)
+    ax.set_ylim(0.9 * means["mean"].min(), 3.0)
+plot.finish(grid, size=(8.6, 3.4))
 plot.show(
-    page.figures["debiased"](traces),
+    grid,
+    "debiased",
     alt="Training cost against the rounds, samples split on the left and features on the right, one colour for "
     "each batch. Solid lines show SSCA as printed, dashed lines the debiased version.",
     caption="The debiased version has lower costs for small batches, most of all in the first rounds. Curves are "

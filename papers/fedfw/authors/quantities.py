@@ -17,7 +17,6 @@ from papers.kit.rules import Numbers
 from papers.kit.study import Params, Traces
 
 SAME, NEAR = 1.0, 3.0  # points, fixed before the runs
-TEXT_ROUNDS = 100
 FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
 PRINTED_GAP = FEDFW - FEDDR
 #: The steps from the text's protocol to the authors', each a change of one thing, in words.

@@ -6,7 +6,7 @@ from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
 from papers.ssca.common import LEVELS
-from papers.ssca.convergence import claims, figures
+from papers.ssca.convergence import claims
 from papers.ssca.convergence.quantities import derive
 from papers.ssca.convergence.runs import specs
 
@@ -43,7 +43,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     at_paper={"seeds": tuple(range(100)), "evaluate": 60_000},
     **PARAMETERS,
 )
