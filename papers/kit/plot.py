@@ -443,19 +443,6 @@ def band(
     ax.fill_between(x, low, high, color=color, alpha=shade, linewidth=0)
 
 
-def points(
-    ax: Axes,
-    groups: Mapping[str, tuple[Any, Any]],
-    *,
-    markers: Sequence[str] = ("o",),
-    colors: Sequence[str] = COLORS,
-) -> None:
-    """A dot a seed at `(x [S], y [S])`, by group; markers and colours are repeated."""
-    for i, (label, (x, y)) in enumerate(groups.items()):
-        look: Any = {"color": colors[i % len(colors)], "marker": markers[i % len(markers)]}
-        ax.scatter(x, y, s=30, edgecolors="white", linewidths=0.4, label=label, **look)
-
-
 def bands(
     ax: Axes,
     traces: Mapping[str, Trace],
@@ -507,22 +494,6 @@ def levels(axes: Sequence[Axes], value: float, words: str) -> None:
     last = axes[-1]
     place: Any = {"transform": last.get_yaxis_transform(), "va": "center"}
     last.text(1.01, value, words, color=LEVEL, fontsize=8, **place)
-
-
-def dots(
-    ax: Axes,
-    x: Sequence[float],
-    rows: Mapping[str, Sequence[Any]],
-    *,
-    colors: Sequence[str] = COLORS,
-    **style: Any,
-) -> None:
-    """Values with their intervals against a parameter `x`, one line for each label of `rows`."""
-    for i, (label, numbers) in enumerate(rows.items()):
-        value, low, high = np.array([(n.value, n.low, n.high) for n in numbers]).T
-        ends = np.nan_to_num([value - low, high - value])  # none of a single seed
-        look = {"color": colors[i % len(colors)], "marker": "o", "capsize": 3, **style}
-        ax.errorbar(x, value, ends, label=label, **look)
 
 
 def figure_data(figure: Figure) -> pd.DataFrame:
