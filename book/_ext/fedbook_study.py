@@ -6,6 +6,7 @@ first.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,6 +145,28 @@ def fold_setup(app: Sphinx, doctree: nodes.document) -> None:
             section.parent.remove(section)
 
 
+LEFT_OPEN = re.compile(r"leaves open|differs|short|stays open")  # in the title of what is settings
+LONGER = "What the paper leaves open, and how to reproduce this page"
+
+
+def fold_settings(app: Sphinx, doctree: nodes.document) -> None:
+    """Moves a page's last section, what its paper leaves open, into the fold at its end."""
+    folds = [node for node in doctree.findall(nodes.raw) if node.astext() == FOLD]
+    if not folds:
+        return
+    fold = folds[0]
+    section = fold.parent
+    title = section[0]
+    if not isinstance(title, nodes.title) or not LEFT_OPEN.search(title.astext()):
+        return
+    count = section.index(fold)
+    content = section[1:count]
+    rest = section[count + 1 :]
+    name = nodes.rubric("", title.astext(), ids=section["ids"])
+    summary = raw(FOLD.replace("Reproduce this page", LONGER))
+    section.replace_self([summary, name, *content, *rest])
+
+
 VERDICTS = "report.claims_table("  # in a cell that prints what the page of all claims has
 FOLDED_VERDICTS = '<details class="verdicts"><summary>The verdicts on these claims</summary>'
 
@@ -189,5 +212,6 @@ def setup(app: Sphinx) -> None:
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("doctree-read", fold_verdicts, priority=440)
+    app.connect("doctree-read", fold_settings, priority=460)  # after the cells are in the fold
     app.connect("doctree-read", fold_setup, priority=450)  # before Sphinx collects the contents
     app.connect("build-finished", drop_what_nobody_reads)

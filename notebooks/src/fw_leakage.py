@@ -1,6 +1,8 @@
 # %% [markdown]
 # # What a message gives away
 #
+# Can the server see the images that a client trains on? A message may let it reconstruct them.
+#
 # **The book's result.** As the paper says, an attack recovers a client's picture best from its gradient, less well from
 # the answer of an $\ell_2$ oracle, and least from that of an $\ell_1$ oracle. On 52 fresh seeds, in the mean over data
 # sets and networks, the peak signal-to-noise ratio (PSNR) falls by

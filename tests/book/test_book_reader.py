@@ -136,3 +136,28 @@ def test_the_verdicts_of_a_page_are_folded(extension):
     assert page[0][1].astext() == study.FOLDED_VERDICTS
     assert page[0][2] is cell
     assert page[0][3].astext() == "</details>"
+
+
+def page_with_last_section(study, title):
+    fold = nodes.raw("", study.FOLD, format="html")
+    last = nodes.section("", nodes.title("", title), nodes.paragraph("", "Ours."), fold, ids=["x"])
+    page = new_document("page")
+    page += nodes.section("", nodes.title("", "Page"), last)
+    return page
+
+
+def test_what_a_paper_leaves_open_is_in_the_fold(extension):
+    study = extension("fedbook_study")
+    page = page_with_last_section(study, "What the paper leaves open")
+    study.fold_settings(None, page)
+    _, fold, name, content = page[0].children
+    assert study.LONGER in fold.astext()
+    assert (name.astext(), name["ids"]) == ("What the paper leaves open", ["x"])
+    assert content.astext() == "Ours."
+
+
+def test_a_last_section_of_results_stays(extension):
+    study = extension("fedbook_study")
+    page = page_with_last_section(study, "Verdicts")
+    study.fold_settings(None, page)
+    assert isinstance(page[0][1], nodes.section)
