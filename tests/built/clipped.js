@@ -7,7 +7,8 @@
   for (const e of column.querySelectorAll("*")) {
     if (!e.offsetWidth || e.closest("svg, mjx-container, .visually-hidden")) continue;
     const style = getComputedStyle(e), math = e.querySelector(":scope > mjx-container mjx-math");
-    const hides = /hidden|clip/.test(style.overflowX) && style.position !== "absolute";
+    const says = style.textOverflow === "ellipsis"; // dots: the line opens
+    const hides = /hidden|clip/.test(style.overflowX) && style.position !== "absolute" && !says;
     const right = e.getBoundingClientRect().right;
     const inner = math && getComputedStyle(math.parentElement).overflowX;
     if (math ? hides && inner !== "auto" && math.getBoundingClientRect().right > right + 2
