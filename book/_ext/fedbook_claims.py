@@ -40,6 +40,7 @@ from sphinx.util.docutils import SphinxRole
 from papers import STUDIES, all_claims
 from papers.kit import archive, forest, parts
 from papers.kit.claims import PAPERS
+from papers.kit.earlier import on_earlier_seeds
 from papers.kit.forest import sentence
 from papers.kit.rules import VERDICTS, count_states
 from papers.kit.run_groups import hours_at_scale, hours_for
@@ -150,7 +151,8 @@ class Claims(BookDirective):
         if reason:
             lead.append(nodes.paragraph("", sentence(reason)))
         picture = forest.plot(row.parts[row.parts["reading"] == reading.name])
-        texts = [*forest.below(reading, outcome), *power_of(row, outcome)]
+        earlier = on_earlier_seeds(row.claim.id, reading.name)
+        texts = [*forest.below(reading, outcome), *earlier, *power_of(row, outcome)]
         details = [paragraph(*self.inline(text)) for text in texts if text not in shown]
         shown.update(texts)
         start = f"<div class=forest>{picture}<details><summary>{forest.SUMMARY}</summary>"

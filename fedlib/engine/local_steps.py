@@ -22,7 +22,15 @@ MUL = torch.ops.aten.mul.Tensor
 CAT = torch.ops.aten.cat.default
 
 
-@torch.library.custom_op("fedlib_kernels::descend", mutates_args=())
+# torch 2.6 infers no schema from `list[Tensor]`
+ARGUMENTS = "float lr, Tensor[] factors, bool[] is_product"
+
+
+@torch.library.custom_op(
+    "fedlib_kernels::descend",
+    mutates_args=(),
+    schema=f"(Tensor u, {ARGUMENTS}) -> Tensor",
+)
 def descend(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> Tensor:
     """The models `u - lr * gradients`, `[N, d]`, of clients at `u [N, d]` or `[d]`.
 
@@ -40,7 +48,11 @@ def _(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> Te
     return u.new_empty(factors[0].shape[0], u.shape[-1])
 
 
-@torch.library.custom_op("fedlib_kernels::descend_in_place", mutates_args=("u",))
+@torch.library.custom_op(
+    "fedlib_kernels::descend_in_place",
+    mutates_args=("u",),
+    schema=f"(Tensor(a!) u, {ARGUMENTS}) -> ()",
+)
 def descend_in_place(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> None:
     """Subtract `lr * gradients` from the models `u [N, d]`; `descend` describes the arguments."""
     subtract(u, lr, factors, is_product, u)

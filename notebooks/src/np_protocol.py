@@ -5,9 +5,9 @@
 # [first study](np_unified) of its figures has one step size for all runs. Which of its verdicts change at the step that
 # tuning picks, on splits that were drawn after the rules were fixed?
 #
-# On the ten splits of the first study, tuning picks step 1, an end of the grid, for hard and for soft switching.
+# On ten splits that judge nothing, tuning picks step 1, an end of the grid, for hard and for soft switching.
 # Everything here runs at this step on splits that no run had before. Penalty-FedAvg sends messages that are compressed
-# like those of FedSGM; in the first study it sends all entries. Its steps were tuned on the ten splits too.
+# like those of FedSGM; in the first study it sends all entries. Its steps were tuned on the same ten splits.
 
 # %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the splits that judge; "quick": two splits, short sweeps
@@ -62,7 +62,7 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## What changes
 #
-# The last column has the verdicts at step 0.3 on ten splits. A part *holds* if all of its interval does.
+# The last column has the verdicts of the first study, at step 0.3 on thirty splits. A part *holds* if all of its interval does.
 
 # %% tags=["hide-input"]
 rejudged(page, STUDIES["np_unified"])

@@ -11,6 +11,7 @@ import pandas as pd
 from papers.kit import forest, parts
 from papers.kit.claims import Claim
 from papers.kit.display import displayed
+from papers.kit.earlier import on_earlier_seeds
 from papers.kit.numbers import Number
 from papers.kit.quantities import Labels, Quantities, name_of
 from papers.kit.rules import Numbers, Outcome
@@ -84,7 +85,8 @@ def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> s
         badge = f'<span class="badge-fed is-{verdict}">{escape(outcome.label)}</span>'
         reason = f" {escape(outcome.reason)}" if outcome.verdict == parts.NOT_JUDGED else ""
         html.append(f"<p>{title}{badge}{reason}</p>")
-        below = "".join(f"<p>{escape(text)}</p>" for text in forest.below(reading, outcome))
+        texts = [*forest.below(reading, outcome), *on_earlier_seeds(claim.id, reading.name)]
+        below = "".join(f"<p>{escape(text)}</p>" for text in texts)
         picture = forest.plot(rows[rows["reading"] == reading.name])
         details = f"<details><summary>{forest.SUMMARY}</summary>{below}</details>"
         html.append(f'<div class="forest">{picture}{details}</div>')

@@ -10,7 +10,11 @@ from papers.kit.parameters import parameters
 from papers.kit.study import Study
 
 PARAMETERS = parameters(
-    seeds=("seeds; each fixes test split, partition and participants", tuple(range(10)), (0, 1, 2)),
+    seeds=(
+        "seeds; each fixes test split, partition and participants",
+        tuple(range(8000, 8030)),
+        (0, 1, 2),
+    ),
     rounds=("communication rounds T", 500, 40),
     lr=("step size of all runs that are not tuned", 0.3),
     lrs=(

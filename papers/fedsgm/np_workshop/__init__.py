@@ -10,7 +10,7 @@ from papers.kit.parameters import parameters
 from papers.kit.study import Study
 
 PARAMETERS = parameters(
-    seeds=("seeds; each fixes partition and compressors", tuple(range(100, 160)), (0, 1, 2)),
+    seeds=("seeds; each fixes partition and compressors", tuple(range(8100, 8160)), (0, 1, 2)),
     rounds=("communication rounds T", 100),
     clients=("clients n, all of which take part", 10),
     lr=("step size of the main curves", 0.3),
