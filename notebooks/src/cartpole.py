@@ -46,9 +46,10 @@ import seaborn as sns
 
 from fedlib import Hard, Soft, TopK
 from papers import STUDIES
+from papers.fedsgm.cartpole import quantities
 from papers.fedsgm.cartpole.claims import TABLE_1
 from papers.fedsgm.cartpole.method import PolicyFedSGM
-from papers.fedsgm.cartpole.quantities import BUDGET, ROUNDS
+from papers.fedsgm.cartpole.quantities import BUDGET
 from papers.fedsgm.cartpole.runs import STATES, defaults
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.kit import plot, report
@@ -195,7 +196,7 @@ _ = check("with an infinite threshold no round works on the cost", never)
 report.paper_table(page)
 
 # %%
-at = max(number for number in ROUNDS if number <= max(page.rounds, ROUNDS[0]))
+at = max(number for number in quantities.ROUNDS if number <= max(page.rounds, quantities.ROUNDS[0]))
 final = {f"reward{at}": f"reward around round {at}", f"cost{at}": f"cost around round {at}"}
 ends = numbers.by_seed(final, ["training", "fraction", "bits", "states"], switch="soft")
 rows = {name_of(labels, usual): text for labels, text, *_ in TABLE_1}

@@ -76,6 +76,15 @@ FORM = {
 }
 
 
+def check_installed() -> None:
+    """Raise ModuleNotFoundError, with what to install, unless figures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401 - whether it is there
+        import seaborn  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(to_install(error)) from None
+
+
 def theme() -> None:
     """Draw in the book's style from here on; a page calls it once, before its first figure.
 
@@ -84,11 +93,9 @@ def theme() -> None:
     ModuleNotFoundError
         if seaborn is not installed; says how to install it.
     """
-    try:
-        import matplotlib as mpl
-        import seaborn as sns
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(to_install(error)) from None
+    check_installed()
+    import matplotlib as mpl
+    import seaborn as sns
 
     style = STYLES["light"]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
@@ -128,6 +135,7 @@ def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.D
 @contextmanager
 def drawn(draw: Drawing, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure filled by `draw`, in the book's style as long as it is open."""
+    check_installed()
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -54,7 +54,8 @@ def measures(trace: Trace) -> dict[str, Number]:
 def first_seen(psnr: Array) -> Array:
     """Per seed, the first step with 25 dB or more; as many as there are if there is none."""
     clear = psnr >= SEEN
-    return np.where(clear.any(1), clear.argmax(1), psnr.shape[1] - 1).astype(float)
+    steps: Array = np.where(clear.any(1), clear.argmax(1), psnr.shape[1] - 1).astype(float)
+    return steps
 
 
 def differences(values: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def measures(trace: Trace) -> dict[str, Number]:
         return stationarity(trace)
     found = {metric: mean(final(trace, metric)) for metric in METRICS}
     if labels["method"] == "limit":
-        found["excess"] = mean(100 * (final(trace, "cost") / labels["U"] - 1), "%")
+        found["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
     return found
 
 

@@ -103,12 +103,18 @@ EDITS = {
         "parameter: switch Soft, not Hard",
     ),
     "another method": ((problem, lambda: FedAvg(0.3, 10, 5)), "parameter: algorithm FedAvg, not "),
-    "constant features": (with_rows(lambda X, y: (X * 0 + 1, y)), "data: problem.data of seed 100"),
-    "ten features": (with_rows(lambda X, y: (X[:, :10], y)), "data: problem.data of seed 100"),
+    "constant features": (
+        with_rows(lambda X, y: (X * 0 + 1, y)),
+        "data: problem.data of seed 8100",
+    ),
+    "ten features": (with_rows(lambda X, y: (X[:, :10], y)), "data: problem.data of seed 8100"),
     "half of the patients": (with_rows(lambda X, y: (X[::2], y[::2])), "data: problem.data of"),
     "exchanged classes": (with_rows(lambda X, y: (X, y), "benign"), "data: problem.data of"),
     "one split for all seeds": (lambda seed: problem(100 + 0 * seed), "data: problem.data of seed"),
-    "three splits": (lambda seed: problem(99 + (seed - 99) % 3), "data: problem.data of seed 102"),
+    "three splits": (
+        lambda seed: problem(8100 + (seed - 8100) % 3),
+        "data: problem.data of seed 8103",
+    ),
     "another loss": (
         instead(losses=lambda p: lambda w, batch: 2 * p.losses(w, batch)),
         "code: problem.losses",
@@ -117,10 +123,10 @@ EDITS = {
         instead(metrics=lambda p: lambda w, whole: {**p.metrics(w, whole)}),
         "code: problem.metrics",
     ),
-    "another start": (instead(w0=lambda p: p.w0 + 1), "data: problem.w0 of seed 100"),
+    "another start": (instead(w0=lambda p: p.w0 + 1), "data: problem.w0 of seed 8100"),
     "weighted clients": (
         instead(client_weights=lambda _: tuple(map(float, range(1, 11)))),
-        "data: problem.client_weights of seed 100",
+        "data: problem.client_weights of seed 8100",
     ),
 }
 

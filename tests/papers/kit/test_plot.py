@@ -136,4 +136,4 @@ def test_a_grid_has_a_band_in_the_colour_of_each_curve_and_brings_its_frame(monk
     assert [*drawn.columns] == ["run", "round", "mean", "low", "high", "lr"]
     assert len(drawn) == len(means)
     assert b'width="360pt" height="216pt"' in plot.unpacked(files["svg"])
-    assert not pyplot.get_fignums()
+    assert not pyplot.fignum_exists(grid.figure.number)
