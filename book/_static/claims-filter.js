@@ -47,16 +47,23 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
 const phone = matchMedia("(max-width: 600px)");
 const fold = (claim, folded) => {
   claim.classList.toggle("is-folded", folded);
-  claim.querySelector("button.claim-opener").setAttribute("aria-expanded", String(!folded));
+  claim.querySelector("button.claim-opener")?.setAttribute("aria-expanded", String(!folded));
 };
-const claims = [...document.querySelectorAll(".claims > .claim")];
-for (const claim of claims) {
+const addOpener = (claim) => {
+  if (claim.querySelector("button.claim-opener")) return;
   const number = claim.querySelector("strong");
   const opener = document.createElement("button");
   opener.type = "button";
   opener.className = "claim-opener";
   opener.append(...number.childNodes);
   number.append(opener);
+};
+const removeOpener = (claim) => {
+  const opener = claim.querySelector("button.claim-opener");
+  opener?.replaceWith(...opener.childNodes);
+};
+const claims = [...document.querySelectorAll(".claims > .claim")];
+for (const claim of claims) {
   claim.addEventListener("click", (event) => {
     const folded = claim.classList.contains("is-folded");
     const head = event.target.closest("p");
@@ -65,7 +72,11 @@ for (const claim of claims) {
   });
 }
 const asTheScreenIs = () => {
-  for (const claim of claims) fold(claim, phone.matches && `#${claim.id}` !== location.hash);
+  for (const claim of claims) {
+    if (phone.matches) addOpener(claim);
+    else removeOpener(claim);
+    fold(claim, phone.matches && `#${claim.id}` !== location.hash);
+  }
 };
 phone.addEventListener("change", asTheScreenIs);
 asTheScreenIs();
