@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 
 #: What is no prose, or stands in the page for other reasons than to be read.
 SKIPPED = (
@@ -200,6 +201,17 @@ def write(app: Sphinx, error: Exception | None) -> None:
     (root / "searchindex.js").write_text("", encoding="utf-8")
 
 
+def read_no_index(app: Sphinx) -> None:
+    """Let Sphinx read no index of an earlier build, which `write` has emptied: it would warn."""
+    if isinstance(app.builder, StandaloneHTMLBuilder):
+        app.builder.load_indexer = ignore  # type: ignore[method-assign]
+
+
+def ignore(_docnames: Iterable[str]) -> None:
+    """Do nothing with the pages that are to be built."""
+
+
 def setup(app: Sphinx) -> None:
     """After everything else is written."""
+    app.connect("builder-inited", read_no_index)
     app.connect("build-finished", write)

@@ -109,7 +109,7 @@ for name, ax in zip(theorems, grid.axes, strict=True):
         T = np.array(page.horizons)
         ax.plot(T, first / 3 * (T / T[0]) ** -0.5, ":", color="gray", linewidth=1.2)
 grid.axes[-1].set_ylabel("distance to prox point")
-plot.finish(grid, log=True, size=(9.6, 7.2))
+plot.finish(grid, log=True, size=(8.4, 7.2))
 plot.show(
     grid,
     "rounds",
@@ -169,7 +169,7 @@ for ax in grid.axes[0]:
     ax.set_xticks(page.threshold_factors, [f"{x:g}" for x in page.threshold_factors])
     ax.minorticks_off()
 grid.set_xlabels("threshold / bound")
-plot.finish(grid, size=(9.6, 3.2))
+plot.finish(grid, size=(8.4, 3.4))
 plot.show(
     grid,
     "scaled",

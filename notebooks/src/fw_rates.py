@@ -106,7 +106,7 @@ means = plot.over_seeds(plot.worded(shown, method=panels), {"x": "x (minimizer: 
 grid = sns.relplot(means, hue="run with", col="method", **plot.LINES)
 grid.set(xscale="log")
 plot.levels(grid.axes[0], 1, "")
-plot.finish(grid, size=(10.0, 3.2))
+plot.finish(grid, size=(8.4, 3.2))
 plot.show(
     grid,
     "counterexample",

@@ -293,3 +293,12 @@ def test_of_a_notebook_the_source_is_edited(monkeypatch):
     edited = Template(importlib.import_module("fedbook_repository").SOURCE)
     assert edited.render(file_name="notebooks/bounds.ipynb") == "notebooks/src/bounds.py"
     assert edited.render(file_name="book/rerun.md") == "book/rerun.md"
+
+
+def test_a_page_that_changes_is_built_again_without_a_warning(tmp_path, monkeypatch):
+    make = toy_book.prepare(tmp_path, monkeypatch)
+    (tmp_path / "other.md").write_text("---\norphan: true\n---\n# Other\n", encoding="utf-8")
+    for text in ("Before.", "After."):
+        status, messages, page = make(text)
+        assert not status, messages
+        assert text in page

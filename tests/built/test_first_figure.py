@@ -35,6 +35,21 @@ def test_the_first_figure_is_on_the_first_two_screens(tab, name):
     assert tops[0] < LOWEST
 
 
+WIDER = """() => [...document.querySelectorAll("article figure img")]
+  .filter((picture) => picture.getClientRects().length)
+  .filter((picture) => picture.width > picture.closest("figure").clientWidth + 1)
+  .map((picture) => picture.src)"""
+
+
+@pytest.mark.parametrize("name", WITH_FIGURES)
+def test_no_figure_is_wider_than_its_column(tab, name):
+    page = tab(f"notebooks/{name}.html")
+    page.set_viewport_size(LAPTOP)
+    assert page.evaluate(WIDER) == []
+    page.add_style_tag(content="article figure { width: 200px; }")
+    assert page.evaluate(WIDER), "a figure in a narrow column is noticed"
+
+
 def test_most_studies_have_a_figure():
     assert len(WITH_FIGURES) > len(STUDIES) / 2
 
