@@ -26,8 +26,10 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 #
 # In many methods a sample of clients makes local steps. Such a method derives from `LocalWork`, which checks the
 # fields, has an `init` whose state is the model alone (`Model`), draws the clients and their minibatches, and makes the
-# local steps: `self.local_model(client, w, weights)` is the model after them. If the steps have another direction, write
-# it as a function of the point and the step. In FedProx a client also pays for its distance from the server's model:
+# local steps: `self.local_model(client, w, weights)` is the model after them. The `weights` say how much every loss of the
+# client counts; `client.objective_weights(w)` are those of the mean objective. If the steps have another direction, write
+# it as a function of the point and the step. In FedProx a client also pays for its distance from the server's model, and
+# the method that runs at a client ends with:
 #
 # ```python
 # def gradient(u, step):
@@ -38,7 +40,8 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 #
 # All names that a method needs are in [`fedlib.protocols`](../book/api_own.md). The types of its numbers are in
 # `fedlib.checks`, such as `Count` (a positive whole number), `Positive` and `Nonnegative`. The server's
-# `fed.mean(answers, clients)` is the mean of the answers, by the problem's `client_weights` if it has some.
+# `fed.mean(answers, clients)` is the mean of the answers, by the problem's `client_weights` if it has some; `.mean(0)`, as
+# below, is the plain mean.
 
 # %%
 SOURCE = '''"""Federated averaging with momentum at the server."""
@@ -210,7 +213,7 @@ _ = check("five models of 32-bit numbers go each way", all(right))
 # %% [markdown]
 # ## The test that every method must pass
 #
-# `fl.check_algorithm(method, problem)` runs a list of checks and raises an error that names those that fail; `findings`
+# `fl.check_algorithm(method, problem)` runs a list of checks, prints nothing, and raises an error that names those that fail; `findings`
 # returns the result of each check. The checks apply to any method. They test, for example, how a round behaves if its
 # draw is repeated, if rows are hidden from the server, or if every client exists twice.
 
