@@ -201,8 +201,8 @@ def show(
         raise ValueError("show: alt must say in words what the figure shows, got an empty text.")
     if callable(shown):
         with drawn(shown, size) as figure:
-            own = getattr(shown, "__module__", "") == "__main__"
-            packable = figure_data(figure) if own and in_notebook() else None
+            of_page = getattr(shown, "__module__", "") == "__main__"
+            packable = figure_data(figure) if of_page and in_notebook() else None
             _display(figure, alt, caption, packable)
         return
     from matplotlib import pyplot

@@ -96,9 +96,9 @@ def test_a_page_draws_the_runs_that_its_labels_name(name):
             assert alike, f"{name}, {figure}, {metric}: {fitting}"
         stored = {(run, "") for run in traces}
         series = [entry for entry in labelled(shown) if entry[2] <= stored]
-        told, pairs, wrong = exchanged(NamedRuns(traces), series)
+        compared, pairs, wrong = exchanged(NamedRuns(traces), series)
         assert not wrong, f"{name}, {figure}: labels fit better exchanged: {'; '.join(wrong)}"
-        assert told >= 0.6 * pairs, f"{name}, {figure}: give labels that say what a run is"
+        assert compared >= 0.6 * pairs, f"{name}, {figure}: give labels that say what a run is"
 
 
 def is_mean_of(rows, trace):
