@@ -39,7 +39,8 @@ page = STUDIES["arena"].page(globals())
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% tags=["hide-input"]
 for p in tables.problems(numbers):

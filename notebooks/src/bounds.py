@@ -67,7 +67,8 @@ page = STUDIES["bounds"].page(globals())
 
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Along the number of rounds
@@ -81,7 +82,8 @@ numbers, health = page.numbers, page.health
 # the logarithm of the accuracy against $\log T$, with its 95 % interval.
 
 # %% tags=["hide-input"]
-labels, theorems = ["method", "version", "T", "threshold"], {name: method.label for name, method in METHODS.items()}
+labels = ["method", "version", "T", "threshold"]
+theorems = {name: method.label for name, method in METHODS.items()}
 shown = numbers.by_seed({"worst": "reached", "bound": "bound"}, labels).dropna(subset="T")
 distances = numbers.by_seed({"gap": "reached"}, labels, method="weak")["value"]  # to the prox points
 is_weak = shown["method"] == "weak"

@@ -93,7 +93,8 @@ runs = {
 }
 pairs = ("multi_mnist", "mnist_fashion")
 traces = page.run(**{f"{d}_{k}_dropout": a for d in pairs for k, a in runs.items()})
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% [markdown]

@@ -66,7 +66,8 @@ page = STUDIES["cmoo_toy"].page(globals())
 # Changing this cell changes the results below; stored runs are loaded.
 
 # %%
-steps, spread = page.local_steps_grid[-1], page.spreads[-1]
+steps = page.local_steps_grid[-1]
+spread = page.spreads[-1]
 clients = {"local_steps": steps, "participants": 20}
 runs = {"fedcmoo": FedCMOO(page.lr, gram=OneWay(Exact()), weights=MinNorm(), **clients)}
 runs["fsmgda"] = FSMGDA(page.lr, **clients)
@@ -74,7 +75,8 @@ traces = page.run(
     partial(federation, spread=spread),
     **{f"drift_{name}_spread{spread:g}_E{steps}": method for name, method in runs.items()},
 )
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Local steps

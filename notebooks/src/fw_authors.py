@@ -123,7 +123,8 @@ displayed(forensics(numbers, text, (3,)))
 # FedFW minus FedDR on the same splits, for all pairs of printed values on generated data:
 
 # %% tags=["hide-input"]
-nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
+nets = {"mclr": "logistic regression", "dnn": "60-20-10"}
+kinds = {"iid": "IID", "classes": "three classes"}
 pairs = {
     f"{norm} {net}, {kind}": f"{n}_{s}_{k}_fw_minus_feddr"
     for k, norm in {"l2": "ℓ2", "l1": "ℓ1"}.items()

@@ -73,7 +73,8 @@ runs = {}
 for x in page.convex_penalties:
     runs[f"convex_l1_fedfw_L{x:g}"] = FedFW(x)
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 sets = norms(page.params)
 
 # %% [markdown]

@@ -207,7 +207,9 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 # {prf:ref}`pref-lemma-direction` must fall a hundredfold when $\eta$ falls tenfold.
 
 # %% tags=["hide-input", "nbval-check-output"]
-slopes, products, signs = [], [], []
+slopes = []
+products = []
+signs = []
 for M in np.repeat([2, 5, 40], 20):
     _, r, F = random_case(M)
     mu, a = balance(r, F)
@@ -216,12 +218,14 @@ for M in np.repeat([2, 5, 40], 20):
     slopes.append(np.abs((ends[0] - ends[1]) / (2 * h) - a / (r @ F)).max() * F.max())
     products.append(abs(a @ F) / (r @ F))
     signs.append(a[np.argmax(r * F)] > 0 > a.min())
-ratios, long = [], []
+ratios = []
+long = []
 for _ in range(20):
     _, r, F = random_case(3)
     centres = rng.standard_normal((3, 4))  # F_k(x) = |x - c_k|^2 / 2 + its minimum, from x = 0
     least, jac, (mu, a) = F, -centres.T, balance(r, F + np.square(centres).sum(1) / 2)
-    d, S = jac @ a, r @ (F + np.square(centres).sum(1) / 2)
+    d = jac @ a
+    S = r @ (F + np.square(centres).sum(1) / 2)
     at = lambda eta: balance(r, np.square(eta * d + centres).sum(1) / 2 + least)[0]
     rest = [at(eta) - mu + eta * d @ d / S for eta in (1e-2, 1e-3)]
     ratios.append(rest[0] / rest[1])
@@ -287,7 +291,8 @@ zero = preference_program(np.ones(3), np.array([1.0, 2.0, 3.0]), np.zeros((3, 3)
 slack = []
 for _ in range(instances):
     jac, _, _ = random_case(3)
-    G, nu = jac.T @ jac, np.square(jac @ min_norm(jac)).sum()
+    G = jac.T @ jac
+    nu = np.square(jac @ min_norm(jac)).sum()
     E = 0.5 * noisy(0 * G + np.abs(G).max(), 1)
     slack.append((game_value(G + E) - nu + np.linalg.norm(E, 2)) / np.abs(G).max())
 two = game_value(np.ones((2, 2)) - 2.02 * np.eye(2))  # nu = 1, |E|_op = 2.02
@@ -323,12 +328,14 @@ _ = check("    and negative for an error of 2.02 nu, two equal gradients", two <
 # breaks a constraint that the solution satisfies.
 
 # %% tags=["hide-input", "nbval-check-output"]
-descent, modes = [], []
+descent = []
+modes = []
 for M in (2, 3, 5):
     for _ in range(instances):
         jac, r, F = random_case(M)
         G = jac.T @ jac
-        nu, size = np.square(jac @ min_norm(jac)).sum(), np.abs(G).max()
+        nu = np.square(jac @ min_norm(jac)).sum()
+        size = np.abs(G).max()
         near = preference_program(r, (1 + 0.02 * rng.standard_normal(M)) / r, G)
         descent.append((near.value - M * nu) / size)
         found = preference_program(r, F, G, tolerance=0.0)
@@ -339,7 +346,8 @@ for M in (2, 3, 5):
         )
 modes = pd.DataFrame(modes, columns=["M", "J", "value", "no w helps", "kept"])
 square = preference_program(np.ones(3), np.ones(3), np.eye(3)).value
-some, none = modes[modes["J"]], modes[~modes["J"]]
+some = modes[modes["J"]]
+none = modes[~modes["J"]]
 
 check(f"descent mode: value >= M nu on {len(descent)} instances, to 1e-8", min(descent) >= -1e-8)
 check(
@@ -373,7 +381,8 @@ displayed(pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}
 # losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
+jac = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]])
+F = np.array([1.0, 3.0, 6.0])
 G, (mu, a) = jac.T @ jac, balance(np.ones(3), F)
 found = preference_program(np.ones(3), F, G)
 grid = np.linspace(0, 1, 1001)

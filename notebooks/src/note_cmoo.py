@@ -442,10 +442,13 @@ rng = np.random.default_rng(seed)
 # near $v^\circ$. We then check the descent in one step with $\eta=\frac1L$ on random waves (see Lemma 6 below).
 
 # %% tags=["hide-input", "nbval-check-output"]
-optimal, largest, reached = [], [], []
+optimal = []
+largest = []
+reached = []
 for M in np.repeat([2, 3, 5, 11], instances):
     jac = rng.standard_normal((6, M)) * np.exp(rng.standard_normal(M))
-    v, size = jac @ min_norm(jac), np.abs(jac).max() ** 2
+    v = jac @ min_norm(jac)
+    size = np.abs(jac).max() ** 2
     near = v + np.abs(v).max() * rng.standard_normal((2000, 6)) * rng.random((2000, 1)) ** 2
     best = ((near @ jac).min(1) - np.square(near).sum(1) / 2).max()
     optimal.append(((jac.T @ v).min() - v @ v) / size)
@@ -453,7 +456,8 @@ for M in np.repeat([2, 3, 5, 11], instances):
     reached.append((best + 1e-12) / (v @ v / 2 + 1e-12))
 falls = []
 for _ in range(10 * instances):
-    problem, x = waves(rng, Setting(b=1.0, M=2, N=4), 3, 0.5), rng.standard_normal((1, 3))
+    problem = waves(rng, Setting(b=1.0, M=2, N=4), 3, 0.5)
+    x = rng.standard_normal((1, 3))
     jac = problem.gradients(x)[0].mean(0)
     v = jac @ min_norm(jac)
     falls.append((problem.losses(x) - problem.losses(x - v)).min() / (v @ v))
@@ -513,11 +517,13 @@ base = Setting(b=1.0, sigma_l=2.0, q=1.0, M=4, N=10, n=4, n_gram=4)
 found = {"exact": [], "gap": [], "op": [], "J w": [], "J w, common": [], "misprint": []}
 for _ in range(instances):
     g = random_gradients(rng, 10, 12, 4, 1.0, 0.7)
-    s, w = with_spread(g, base), rng.dirichlet(np.ones(4))
+    s = with_spread(g, base)
+    w = rng.dirichlet(np.ones(4))
     many = np.broadcast_to(g, (draws // 10, *g.shape))
     errors = gram_factor(many, s, rng) - g.mean(0)
     mean, error = mean_error(np.square(errors).sum(1))
-    exact, limit = column_variance(g, s), gram_variance(s)
+    exact = column_variance(g, s)
+    limit = gram_variance(s)
     same = np.broadcast_to(g[..., :1], many.shape)
     together = gram_factor(same, s, rng, common=True) - same[0].mean(0)
     found["exact"].append(exact.max() / limit)
@@ -562,13 +568,13 @@ def one_move(jac, first, second, w, beta):  # |w' - w|, and Lemma 5's left side 
     ) / (2 * beta)
 
 
-beta, ratios = 0.05, {"move": [], "square": [], "C1": [], "C2": [], "bias": []}
+beta = 0.05
+ratios = {"move": [], "square": [], "C1": [], "C2": [], "bias": []}
 for _ in range(instances):
-    g, w = random_gradients(rng, 10, 12, 4, 1.0, 0.7), rng.dirichlet(np.ones(4))
-    s, many = (
-        with_spread(g, replace(base, sigma_l=0.5)),
-        np.broadcast_to(g, (draws // 10, *g.shape)),
-    )
+    g = random_gradients(rng, 10, 12, 4, 1.0, 0.7)
+    w = rng.dirichlet(np.ones(4))
+    s = with_spread(g, replace(base, sigma_l=0.5))
+    many = np.broadcast_to(g, (draws // 10, *g.shape))
     first, second = (gram_factor(many, s, rng) for _ in range(2))
     move, left = one_move(g.mean(0), first, second, w, beta)
     mean, error = mean_error(left)
@@ -582,7 +588,8 @@ v = random_gradients(rng, 1, 12, 1, 1.0, 1.0)
 signs = (v * np.array([1.0, 1.0, -1.0, -1.0]))[0]
 s = Setting(b=1.0, M=4)
 tight = one_move(signs, signs[None], signs[None], np.array([0.5, 0.5, 0, 0]), beta)
-tight_move, tight_regret = float(tight[0][0]), float(tight[1].max())
+tight_move = float(tight[0][0])
+tight_regret = float(tight[1].max())
 
 check(f"Lemma 4: E|w' - w| <= beta sqrt(M) C_2 {text}", max(ratios["move"]) <= 1)
 check(f"    and E|w' - w|^2 <= beta^2 M C_2^2 {text}", max(ratios["square"]) <= 1)
@@ -616,7 +623,8 @@ square = float(np.mean(np.square(outcomes)))
 crowd = Setting(b=1.0, sigma_l=2.0, sigma_g=1.0, q=1.0, M=3, N=10, n=4, n_gram=4, tau=5)
 squares = []
 for _ in range(instances):
-    problem, x = waves(rng, crowd, 6, 0.5), np.tile(rng.standard_normal(6), (draws // 10, 1))
+    problem = waves(rng, crowd, 6, 0.5)
+    x = np.tile(rng.standard_normal(6), (draws // 10, 1))
     w = np.tile(rng.dirichlet(np.ones(3)), (draws // 10, 1))
     work = local_work(problem, crowd, x, w, 0.1, rng)
     squares.append(np.square(work).sum(1).mean() / step_square(crowd, "corrected"))
@@ -637,11 +645,15 @@ _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 # $b(1-L\eta_c)^s$, so the ratio of the two sides tends to 1 as $\eta_c\to0$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-calm, lefts = replace(crowd, sigma_l=0.5), []
+calm = replace(crowd, sigma_l=0.5)
+lefts = []
 for _ in range(instances):
-    problem, point = waves(rng, calm, 6, 0.5), rng.standard_normal((1, 6))
-    jac, w = problem.gradients(point)[0].mean(0), rng.dirichlet(np.ones(3))
-    x, weights = np.tile(point, (draws // 10, 1)), np.tile(w, (draws // 10, 1))
+    problem = waves(rng, calm, 6, 0.5)
+    point = rng.standard_normal((1, 6))
+    jac = problem.gradients(point)[0].mean(0)
+    w = rng.dirichlet(np.ones(3))
+    x = np.tile(point, (draws // 10, 1))
+    weights = np.tile(w, (draws // 10, 1))
     mean, error = mean_error((jac @ w - local_work(problem, calm, x, weights, 0.1, rng)) @ jac)
     lefts.append((mean + 4 * error).max() / drift(calm, 0.1, "ours"))
 line = [
@@ -680,7 +692,9 @@ bounds = {
     v: [theorem_1(replace(calm, T=T), corollary(replace(calm, T=T), v), gap, v) for T in rounds]
     for v in versions
 }
-mean, error, ours = [], [], []
+mean = []
+error = []
+ours = []
 for T in rounds:
     now = replace(calm, T=T)
     values = theory_run(problem, now, corollary(now), 16, rng).mean(1)
@@ -742,10 +756,12 @@ plot.show(
 # %% tags=["hide-input", "nbval-check-output"]
 hidden = {}
 for T in (100, 2500, 10_000):
-    x, total = 2 * sqrt(T), 0.0
+    x = 2 * sqrt(T)
+    total = 0.0
     for _ in range(T):
         slope_x = float(np.clip(x, -1, 1))
-        x, total = x - slope_x / sqrt(T), total + slope_x**2 / T
+        x = x - slope_x / sqrt(T)
+        total = total + slope_x**2 / T
     s = Setting(b=1.0, T=T)
     hidden[T] = (
         total * sqrt(T) / 2,
@@ -769,13 +785,15 @@ _ = check(
 errors = []
 for _ in range(instances):
     H, R = rng.standard_normal((2, 5, 8, 4))
-    full, rest = (H + R).sum(0), np.einsum("idk,jdm->km", R, R) - np.einsum("idk,idm->km", R, R)
+    full = (H + R).sum(0)
+    rest = np.einsum("idk,jdm->km", R, R) - np.einsum("idk,idm->km", R, R)
     parts = [
         np.einsum("idk,idm->km", H + R, H + R),
         H.sum(0).T @ H.sum(0) - np.einsum("idk,idm->km", H, H),
     ]
     raw = sum(parts) + 2 * np.einsum("idk,idm->km", R, H.sum(0) - H)
-    wanted, scale = full.T @ full - rest, np.abs(full.T @ full).max()
+    wanted = full.T @ full - rest
+    scale = np.abs(full.T @ full).max()
     w = rng.dirichlet(np.ones(4))
     differences = ((raw + raw.T) / 2 - wanted, raw - wanted, (raw - wanted) + (raw - wanted).T)
     errors.append(

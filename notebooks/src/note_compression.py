@@ -304,7 +304,9 @@ from papers.kit.parameters import settle
 
 globals().update(settle(globals(), seed=0, instances=(40, 6), rounds=(1000, 200)))
 seeds = range(seed, seed + instances)
-E, N, d = 3, 8, 20
+E = 3
+N = 8
+d = 20
 
 
 @cache  # its reference solution is computed once
@@ -342,7 +344,8 @@ def plain_step(algorithm, problem, w, draw):
 
 # %% tags=["hide-input", "nbval-check-output"]
 problem = instance(seed)
-errors, turned = {}, {}
+errors = {}
+turned = {}
 for n in (8, 3):
     algorithm = replace(method(0.1, 0.1, participants=n), lr=0.05, tolerance=0.1)
     states, draws = walk(algorithm, problem)
@@ -367,14 +370,17 @@ _ = check("with the sign of the residual reversed, this fails", bool(min(turned.
 # rounds of one instance, with their bounds.
 
 # %% tags=["hide-input", "nbval-check-output"]
-measured, curves, limits = {}, {}, {}
+measured = {}
+curves = {}
+limits = {}
 for q in (0.05, 0.1, 0.25, 0.5):
     algorithm = replace(method(q, q), lr=0.05, tolerance=0.1)
     states, _ = walk(algorithm, problem)
     residual = torch.stack([state.residual.norm(dim=-1).max() for state in states]) / E  # G = 1
     message = max((s.x - u.x).norm() for s, u in pairwise(states)) / (algorithm.lr * E)
     gap = max((state.x - state.w).norm() for state in states) / (algorithm.lr * E)
-    curves[f"q = {q}"], limits[f"q = {q}"] = residual.numpy(), sqrt(gamma.residual_limit(q))
+    curves[f"q = {q}"] = residual.numpy()
+    limits[f"q = {q}"] = sqrt(gamma.residual_limit(q))
     measured[q] = (float(residual.max()), float(message), float(gap))
 
 for q, (residual, message, gap) in measured.items():
@@ -408,7 +414,8 @@ plot.show(
 delta = torch.full((100,), 0.1, dtype=torch.float64)  # norm 1
 messages = {}
 for q in (0.5, 0.1, 0.01):
-    e, lengths = torch.zeros_like(delta), []
+    e = torch.zeros_like(delta)
+    lengths = []
     for _ in range(300):
         v = TopK(q)(e + delta)
         e = e + delta - v
@@ -435,7 +442,8 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 def regret(trace):
-    sigma, gaps = trace.info["sigma"], trace.metrics
+    sigma = trace.info["sigma"]
+    gaps = trace.metrics
     return ((1 - sigma) * gaps["f_gap"][:, :-1] + sigma * gaps["g_gap"][:, :-1]).mean(-1)
 
 
@@ -469,7 +477,8 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
 
 # %% tags=["hide-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
-printed, repaired = gamma.gamma_partial(*case), gamma.gamma_partial(*case, "corrected")
+printed = gamma.gamma_partial(*case)
+repaired = gamma.gamma_partial(*case, "corrected")
 direct = gamma.gamma_partial_direct(*case)
 check(
     f"Gamma is {printed:.2e} as printed, {repaired:.2e} with the step repaired, {direct:.1e} in our bound",
@@ -521,7 +530,8 @@ _ = check(
 # for all clients and like $q^{-1}$ for sampled clients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-few, fewer = 1e-3, 1e-4
+few = 1e-3
+fewer = 1e-4
 own = 0.5 * np.log10(gamma.gamma_feedback(5, fewer, 1.0) / gamma.gamma_feedback(5, few, 1.0))
 partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (few, fewer)]
 sampled = 0.5 * np.log10(partial[1] / partial[0])

@@ -297,20 +297,28 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 # %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 200, "full": 1000}[profile]
-rounds, r, rows, kept, problems = np.arange(1, T + 1), 2.0, [], {}, []
+rounds = np.arange(1, T + 1)
+r = 2.0
+rows = []
+kept = {}
+problems = []
 for norm in (1, 2) * (instances // 2):
-    part, oracle = bowls(rng, 5, 3, samples=6), {1: cross, 2: ball}[norm](r)
+    part = bowls(rng, 5, 3, samples=6)
+    oracle = {1: cross, 2: ball}[norm](r)
     best = part.minimizer(r, norm)
     g = part.gradients(np.tile(best, (5, 1))) / 5
-    dual, least = np.linalg.norm(g - g.mean(0)), float(part.value(best))
+    dual = np.linalg.norm(g - g.mean(0))
+    least = float(part.value(best))
     problems.append((part, norm, least))
     for lam0 in (0.02, 0.1, 1.0):
         c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=lam0, sigma=part.noise, dual=dual, slope=np.linalg.norm(g))
         plan = schedule("stochastic", T, lam0)
         path = run(part, oracle, plan, np.zeros((runs, 3)), rng)
         error = np.square(part.gradients(path.x[:-1]) / 5 - path.d).sum((-2, -1)).mean(1)
-        h, excess = surrogate(part, path.x[1:], plan.lam).mean(1) - least, part.value(path.server[1:]).mean(1) - least
-        away, limit = distance(path.x[1:]).mean(1), each(theory_fedfw.stochastic, rounds, c)
+        h = surrogate(part, path.x[1:], plan.lam).mean(1) - least
+        excess = part.value(path.server[1:]).mean(1) - least
+        away = distance(path.x[1:]).mean(1)
+        limit = each(theory_fedfw.stochastic, rounds, c)
         rows.append({"penalty": f"{lam0:g}", "error / ours": (error / each(gradient_error, rounds, c)).max(), "h / ours": (h / limit).max()})
         rows[-1] |= {"dist / ours": (away / (2 * dual / plan.lam + np.sqrt(2 * limit / plan.lam))).max(), "dist / (67)": (away / each(theory_fw.stochastic_distance, rounds + 1, c)).max()}
         rows[-1] |= {"excess / ours": (excess / each(stochastic_at_mean, rounds, c, part.spread(r))).max(), "excess / (68)": (excess / each(theory_fw.stochastic_excess, rounds + 1, c)).max()}
@@ -389,8 +397,11 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # for the $\ell_2$ ball by 0.3 and insert their largest measured error as $\delta$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
-few, start = runs // 3, np.zeros(3)
+cases = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}
+ratios = {}
+ends = {}
+few = runs // 3
+start = np.zeros(3)
 for part, norm, least in problems:
     part = Bowls(part.h, part.a)
     c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=0.1)
@@ -398,14 +409,16 @@ for part, norm, least in problems:
         plan = schedule("convex", T, 0.1, q * m)
         wrong = plan.eta / 2 * c.D**2 * (c.L + 5 * plan.lam) if slip is None else np.full(T, slip)
         path = run(part, {1: cross, 2: ball}[norm](r), plan, np.zeros((few if q < 1 else 1, 3)), rng, share=q, quality=m, slip=wrong)
-        h, excess = surrogate(part, path.x[1:], plan.lam).mean(1) - least, part.value(path.server[1:]).mean(1) - least
+        h = surrogate(part, path.x[1:], plan.lam).mean(1) - least
+        excess = part.value(path.server[1:]).mean(1) - least
         options = {"share": q, "quality": m, "slip": slip or 0.0, "start": float(part.value(start)) - least}
         factor = Constants(L=c.L, D=c.D * 2**0.5, N=5, lam0=0.1) if slip is None else c
         limit = each(theory_fedfw.convex_at_mean, rounds, factor, part.spread(r), **options)
         ratios.setdefault(name, []).append([(h / each(theory_fedfw.convex, rounds, factor, **options)).max(), (excess / limit).max()])
         ends.setdefault(name, []).append(excess)
 plane = bowls(rng, 5, 2)
-plan, least = schedule("convex", T, 0.1), float(plane.value(plane.minimizer(r, 2)))
+plan = schedule("convex", T, 0.1)
+least = float(plane.value(plane.minimizer(r, 2)))
 path = run(plane, tilted(r, 0.3), plan, np.zeros((1, 2)))
 slip = (path.g * (path.s - ball(r)(path.g))).sum((-2, -1))[:, 0]
 turned = surrogate(plane, path.x[1:], plan.lam)[:, 0] - least
@@ -441,12 +454,14 @@ plot.show(
 # %% tags=["hide-input", "nbval-check-output"]
 seen = []
 for norm in (1, 2) * (instances // 2):
-    part, oracle = bowls(rng, 5, 3, s=1.0), {1: cross, 2: ball}[norm](r)
+    part = bowls(rng, 5, 3, s=1.0)
+    oracle = {1: cross, 2: ball}[norm](r)
     c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=1.0, spread=float(part.value(start)) - part.floor(r))
     for q in (1.0, 0.5):
         path = run(part, oracle, schedule("nonconvex", T, 1.0, q), np.zeros((10, 3)), rng, share=q, quality=0.5, slip=np.full(T, 0.05))
         hats = (path.g * (path.x[:-1] - oracle(path.g))).sum((-2, -1)).mean()
-        gaps, options = fw_gap(part, oracle, path.server[:-1]).mean(), {"share": q, "quality": 0.5, "slip": 0.05}
+        gaps = fw_gap(part, oracle, path.server[:-1]).mean()
+        options = {"share": q, "quality": 0.5, "slip": 0.05}
         seen.append([hats / theory_fedfw.nonconvex(c, T, **options), gaps / theory_fedfw.nonconvex_at_mean(c, part.spread(r), T, **options)])
 
 _ = check("both bounds hold, for the means over the rounds", np.max(seen) <= 1)

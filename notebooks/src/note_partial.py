@@ -529,7 +529,8 @@ values = vmap(split.losses, in_dims=(None, 0))(w, split.all_clients())[:, 1]
 says_a = (values <= values.mean()).double()  # of each sample of one client
 gradients = split.data[0]
 deviation = (gradients.mean(0) - gradients) @ (w - split.heldout[0])
-same, other = (says_a * deviation).mean(), says_a.mean() * deviation.mean()
+same = (says_a * deviation).mean()
+other = says_a.mean() * deviation.mean()
 who = torch.randint(2, (3000,), generator=rng)
 path = torch.cumsum(2 * (says_a * deviation)[who], 0)  # lr = 1
 wall = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6), 1.0)
@@ -598,10 +599,12 @@ plot.show(
 # threshold $b+r$ they keep it.
 
 # %% tags=["hide-input", "nbval-check-output"]
-T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
+T = {"quick": 4_000, "full": 10_000}[profile]
+s = 0.001
 skew = skewed_levels(10, s)
 case = Setting(D=1.0, G=1.0, E=1, T=T, N=10, n=1, sigma=10 * s / 2, delta=0.1)
-printed, fixed = theorem_4(case), theorem_4(case, "corrected")
+printed = theorem_4(case)
+fixed = theorem_4(case, "corrected")
 some = range({"quick": 2, "full": 20}[profile])
 more = {"rounds": T, "seeds": some, "evaluate_every": T, "progress": False}
 common = {"local_steps": 1, "participants": 1, "resample_for_update": True}
@@ -650,7 +653,8 @@ def kept_share(trace, accuracy):
 
 box = partial(Setting, D=sqrt(3), G=1.0, N=8, n=4, sigma=0.01, delta=0.1)
 start = max(float(instance(s).mean_losses(instance(s).w0)[1]) for s in seeds)
-exact, results = {}, {}
+exact = {}
+results = {}
 for E in (1, 5):
     setting = box(E=E, T=rounds)
     exact[E] = {
@@ -723,7 +727,8 @@ for (q, n), (largest, direct, corrected) in cases.items():
         largest <= direct <= corrected,
         f"{largest:.0f}, {direct:.0f}, {corrected:.0f}",
     )
-still, e = torch.full((20,), 0.1 / sqrt(20), dtype=torch.float64), torch.zeros(20).double()
+still = torch.full((20,), 0.1 / sqrt(20), dtype=torch.float64)
+e = torch.zeros(20).double()
 for _ in range(100):  # one client, the same step of norm EG = 0.1 in every round
     e = e + still - TopK(0.1)(e + still)
 _ = check(
@@ -737,13 +742,15 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
-state, fed = walk(algorithm, crowd, 20)[-1], Vectorized(crowd)
+state = walk(algorithm, crowd, 20)[-1]
+fed = Vectorized(crowd)
 bare = replace(algorithm, uplink=Identity())
 
 
 def left_over(clients):
     draw = algorithm.draw(crowd, rng)._replace(participants=torch.tensor(clients))
-    after, step = algorithm.round(fed, state, draw)[0], bare.round(fed, state, draw)[0].x - state.x
+    after = algorithm.round(fed, state, draw)[0]
+    step = bare.round(fed, state, draw)[0].x - state.x
     moved = (after.x - state.x - step) / -algorithm.lr  # v - mean of the Deltas
     return float((moved - (state.residual - after.residual).sum(0) / 2).norm())
 

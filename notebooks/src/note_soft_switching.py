@@ -382,7 +382,8 @@ instance = cache(varied_norms)  # its reference solution is computed once
 # %% tags=["hide-input", "nbval-check-output"]
 def needed(E, gamma, version):
     case = (1.0, 1.0, E, rounds)
-    epsilon, lr = bound(*case, gamma_local(E)), step_size(*case, gamma_local(E))
+    epsilon = bound(*case, gamma_local(E))
+    lr = step_size(*case, gamma_local(E))
     return epsilon * soft_beta(epsilon, regret_bound(*case, gamma_local(E, gamma), lr), version)
 
 for E, wanted in ((1, 24.0), (5, 2.62)):
@@ -402,7 +403,9 @@ _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% tags=["hide-input", "nbval-check-output"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
-slack, half_term, ramp = {}, {}, {}
+slack = {}
+half_term = {}
+ramp = {}
 for sharpness in (0.3, 2.0, 30.0):
     weight = Soft(sharpness)(torch.from_numpy(values - 1)).numpy()
     slack[sharpness] = weight * (values - 1 + (1 - weight) / sharpness)
@@ -442,7 +445,8 @@ def found(trace, problems):
 
 
 versions = ("printed", "corrected")
-plain, problems = {}, [instance(s) for s in seeds]
+plain = {}
+problems = [instance(s) for s in seeds]
 for E in (1, 2, 5, 10):
     grid = grid_of(theorem_5, Setting(D=1.0, G=1.0, E=E, T=rounds, N=8))
     traces = run(grid, instance, rounds=rounds, seeds=seeds, progress=False)
@@ -476,8 +480,10 @@ def wide(number):
     return random_norms(number, clients=8, dim=20, spread=(1.0, 0.1)[number % 2])
 
 
-half, long = seeds[: instances // 2], 10 * rounds
-problems, compressed = [wide(s) for s in half], {}
+half = seeds[: instances // 2]
+long = 10 * rounds
+problems = [wide(s) for s in half]
+compressed = {}
 for q, q0, E in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 3)):
     setting = Setting(D=1.0, G=1.0, E=E, T=long, N=8, q=q, q0=q0)
     grid = grid_of(theorem_2, setting, uplink=TopK(q), downlink=TopK(q0))
@@ -508,8 +514,10 @@ for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
 
 # %% tags=["hide-input", "nbval-check-output"]
 def factor(E, q, q0):
-    printed, case = gamma_feedback(E, q, q0), (1.0, 1.0, E, rounds)
-    epsilon, lr = bound(*case, printed), step_size(*case, printed)
+    printed = gamma_feedback(E, q, q0)
+    case = (1.0, 1.0, E, rounds)
+    epsilon = bound(*case, printed)
+    lr = step_size(*case, printed)
     limit = regret_bound(*case, gamma_feedback_direct(E, q, q0), lr)
     return 1 + soft_excess(epsilon, limit, 2 / epsilon) / epsilon
 
@@ -633,7 +641,8 @@ wander = {
 }
 
 for (way, T), (epsilon, gap, _g) in wander.items():
-    far, label = gap.mean() > max(0.5, 2 * epsilon), f"{way}, T = {T}, eps = {epsilon:.2f}"
+    far = gap.mean() > max(0.5, 2 * epsilon)
+    label = f"{way}, T = {T}, eps = {epsilon:.2f}"
     if way == "one of them":
         check(f"{label}: mean f gap of {instances} runs above 0.5 and 2 eps", far)
     else:

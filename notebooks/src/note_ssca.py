@@ -414,11 +414,16 @@ def root_mean(x):  # over runs, of vectors
 # %% tags=["hide-input"]
 from itertools import combinations, pairwise
 
-sizes, B = (3, 7, 20), 2
+sizes = (3, 7, 20)
+B = 2
 samples = rng.standard_normal((sum(sizes), 4)) + np.repeat([0.0, 1.0, -2.0], sizes)[:, None]
-ends, means, variance = np.cumsum((0, *sizes)), [], 0.0
+ends = np.cumsum((0, *sizes))
+means = []
+variance = 0.0
 for low, high in pairwise(ends):
-    mine, n, share = samples[low:high], high - low, (high - low) / len(samples)
+    mine = samples[low:high]
+    n = high - low
+    share = (high - low) / len(samples)
     batches = share * np.array([mine[list(rows)].mean(0) for rows in combinations(range(n), B)])
     means.append(batches.mean(0))
     variance += np.square(batches - batches.mean(0)).sum(1).mean()
@@ -438,14 +443,22 @@ _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
 factors = bias(powers(0.4, 0.4, 1.0, 1.0, 20)[0])
 left = {B: 1 - 1 / bias(powers(a1, alpha, 1.0, 1.0, 20)[0])[-1] for B, (a1, _, alpha) in printed.items()}
-tau, T, part = 0.3, 60, ripples(rng, 40, 3, 0.5, 2.0)
+tau = 0.3
+T = 60
+part = ripples(rng, 40, 3, 0.5, 2.0)
 rho, gamma = powers(0.4, 0.4, 0.4, 0.45, T)
-start, gaps, exact = 3 * rng.standard_normal((8, 3)), [], []
+start = 3 * rng.standard_normal((8, 3))
+gaps = []
+exact = []
 for corrected in (False, True):
     weights = rho * bias(rho) if corrected else rho
     path = ssca([part], weights, gamma, tau, 2, start, np.random.default_rng(1))
-    batches, v, before, w = np.random.default_rng(1), start, 0.0, start
-    linear, curvature = 0 * start, 0.0
+    batches = np.random.default_rng(1)
+    v = start
+    before = 0.0
+    w = start
+    linear = 0 * start
+    curvature = 0.0
     for t in range(T):
         g = part.gradient(w, batches.integers(40, size=(8, 2)))
         v = (1 - weights[t]) * (1 - before) * v + weights[t] / (2 * tau) * g
@@ -454,7 +467,8 @@ for corrected in (False, True):
         gaps.append(np.abs(w - path.w[t]).max())
         if corrected:
             exact.append(np.abs(w + path.step[t] + linear / (2 * curvature)).max())
-        w, before = w - gamma[t] * v, gamma[t]
+        w = w - gamma[t] * v
+        before = gamma[t]
 
 check("1 / kappa_t is 2.50, 1.72, 1.45 for t = 1, 2, 3", np.abs(factors[:3] - [2.5, 1.72, 1.45]).max() < 0.005)
 check("    prod (1 - rho) at t = 20 is 0.017, 3e-4, 4e-7", np.allclose(list(left.values()), [0.017, 3e-4, 4e-7], rtol=0.15))
@@ -529,9 +543,11 @@ plot.show(
 # **Lemmas 3 and 4.** We check both lemmas along the runs above, and {prf:ref}`ssca-example-3`.
 
 # %% tags=["hide-input", "nbval-check-output"]
-worst3, worst4 = [], []
+worst3 = []
+worst4 = []
 for path in list(paths.values())[:3]:
-    w, step = path.w[:500], path.step[:500]
+    w = path.w[:500]
+    step = path.step[:500]
     pairs = rng.integers(500, size=(2, 2000)), rng.integers(w.shape[1], size=2000)
     (s, t), run = pairs
     move = np.linalg.norm(w[s, run] + step[s, run] - w[t, run] - step[t, run], axis=-1)
@@ -557,19 +573,24 @@ _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6"
 # the weights $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth.
 
 # %% tags=["hide-input", "nbval-check-output"]
-T, tau = {"quick": 400, "full": 1000}[profile], 3.0
+T = {"quick": 400, "full": 1000}[profile]
+tau = 3.0
 part = ripples(rng, 40, 3, 0.25, 2.0)
 L = part.smoothness
 grid = np.stack(np.meshgrid(*[np.linspace(-3, 6, 40)] * 3), -1).reshape(-1, 3)
 floor = part.value(grid).min() - 0.1  # below the least value of a fine grid
 spread = np.square(part.h[None] * (grid[:, None] - part.a) - (part.h[None] * (grid[:, None] - part.a)).mean(1, keepdims=True)).sum(-1).mean(1).max()
-sigma2, start = spread / 2, np.tile([[4.0, -1.0, 3.0]], (runs, 1))  # B = 2; the runs stay in the grid's box
+# B = 2; the runs stay in the grid's box
+sigma2 = spread / 2
+start = np.tile([[4.0, -1.0, 3.0]], (runs, 1))
 found = {}
 for name, (a1, alpha, a2, beta) in {"Y, B = 1": (0.4, 0.4, 0.4, 0.45), "Y, B = 100": (0.9, 0.3, 0.9, 0.35), "0.45, 0.6": (0.9, 0.45, 0.9, 0.6)}.items():
     rho, gamma = powers(a1, alpha, a2, beta, T + 1)
     path = ssca([part], rho[:T], gamma[:T], tau, 2, start, rng)
     inside = np.abs(path.w - 1.5).max() <= 4.5
-    noise, r1, w1 = np.cumsum(gamma * rho), gamma[0] / rho[0], start[0]
+    noise = np.cumsum(gamma * rho)
+    r1 = gamma[0] / rho[0]
+    w1 = start[0]
     V = 2 / tau * (part.value(start)[0] - floor + tau * r1 * w1 @ w1 + sigma2 / (2 * tau) * noise[T - 1])
     slope = np.stack([part.gradient(w) for w in path.w])
     G1 = (1 - rho[0]) ** 2 * np.square(slope[0, 0] - 2 * tau * w1).sum()

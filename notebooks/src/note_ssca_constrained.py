@@ -377,7 +377,8 @@ rng = np.random.default_rng(seed)
 
 def program(R, M, d, exact):  # R random programs; exact: the objective |w|^2
     a0 = np.zeros((R, d)) if exact else rng.standard_normal((R, d))
-    A, size = 2 * rng.standard_normal((R, M)), np.exp(rng.standard_normal((R, M, 1)))
+    A = 2 * rng.standard_normal((R, M))
+    size = np.exp(rng.standard_normal((R, M, 1)))
     return Program(a0, A, size * rng.standard_normal((R, M, d)), 1.0 if exact else 0.1, 0.1, 5.0)
 
 
@@ -428,7 +429,10 @@ _ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e
 # duality gap over the random programs after 1 to 1000 sweeps, and the 99 % quantile of the gap after 60.
 
 # %% tags=["hide-input", "nbval-check-output"]
-sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
+sweeps = (1, 10, 60, 300, 1000)
+rows = {}
+monotone = []
+near = []
 for M in (2, 3, 5):
     for exact in (True, False):
         p = program(instances // 5, M, 4, exact)
@@ -457,13 +461,19 @@ displayed(table.map(lambda x: f"{x:.0e}"))
 # $c=5$ and batches of 10.
 
 # %% tags=["hide-input", "nbval-check-output"]
-T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
+T = {"quick": 600, "full": 2000}[profile]
+R = 20
+c = 5.0
+tau = 0.5
 parts = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
 t = np.arange(1.0, T + 1)
-rho, gamma = t**-0.6, t**-0.75
+rho = t**-0.6
+gamma = t**-0.75
 path = ssca(parts, rho, gamma, tau, 10, 2 * rng.standard_normal((R, 3)), rng, c=c)
 phi = np.stack([parts[0].value(w) + c * np.maximum(parts[1].value(w), 0) for w in path.w])
-L, size, g = max(part.smoothness for part in parts), np.linalg.norm(path.step, axis=-1), gamma[:, None]
+L = max(part.smoothness for part in parts)
+size = np.linalg.norm(path.step, axis=-1)
+g = gamma[:, None]
 right = -g * (2 * tau - L * (1 + c) * g / 2) * size**2 + g * (1 + c) * path.error * size + 2 * g * c * path.gap
 descent = (np.diff(phi, axis=0) - right[:-1]).max()
 last = path.w[-1]
@@ -515,34 +525,44 @@ for c in penalties:
     slack["no KKT point"].append(w**2 * 4 * c**2)
     w = brentq(lambda w, c=c: w / 10 + c * bent(w)[1], np.pi, 4.5)
     slack["stays"].append(bent(w)[0])
-line, first = np.linspace(-9, 9, 18001), brentq(lambda w: bent(w)[0], -np.pi, -np.pi / 2)
+line = np.linspace(-9, 9, 18001)
+first = brentq(lambda w: bent(w)[0], -np.pi, -np.pi / 2)
 inside = line[bent(line)[0] <= 0]
 stuck = []
 for c in penalties:  # Algorithm 2 on example 2, full batches, rho_1 = 1, by hand
-    w, B, A = 4.0, np.zeros((1, 2, 1)), np.zeros((1, 2))
+    w = 4.0
+    B = np.zeros((1, 2, 1))
+    A = np.zeros((1, 2))
     for now in np.arange(1.0, {"quick": 300, "full": 1000}[profile] + 1):
-        slope, value = np.array([w / 10, bent(w)[1]]), np.array([w**2 / 20, bent(w)[0]])
-        B, A = B + now**-0.6 * ((slope - 2 * w)[None, :, None] - B), A + now**-0.6 * ((value - slope * w + w**2)[None] - A)
+        slope = np.array([w / 10, bent(w)[1]])
+        value = np.array([w**2 / 20, bent(w)[0]])
+        B = B + now**-0.6 * ((slope - 2 * w)[None, :, None] - B)
+        A = A + now**-0.6 * ((value - slope * w + w**2)[None] - A)
         p = Program(B[:, 0], A[:, 1:], B[:, 1:], 1.0, 1.0, c)
         w += now**-0.65 * (float(minimizer(p, multipliers(p))[0, 0]) - w)
     stuck.append(bent(w)[0])
 convex = [ripples(rng, 40, 3, 0.0, 2.0), ripples(rng, 40, 3, 0.0, 0.0, 2.5)]
-h, a = ([part.h.mean(0) for part in convex], [(part.h * part.a).mean(0) for part in convex])
+h = [part.h.mean(0) for part in convex]
+a = [(part.h * part.a).mean(0) for part in convex]
 at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])
 star = brentq(lambda lam: convex[1].value(at(lam)[None])[0], 0, 100)
-left, end = {}, {}
+left = {}
+end = {}
 T = {"quick": 400, "full": 1000}[profile]
 t = np.arange(1.0, T + 1)
 for factor in (0.3, 0.7, 1.5, 20):
     w = np.array([[3.0, 0.0, -1.0]])
-    B, A = np.zeros((1, 2, 3)), np.zeros((1, 2))
+    B = np.zeros((1, 2, 3))
+    A = np.zeros((1, 2))
     for now in t:  # full batches, by hand
         slope = np.stack([part.gradient(w) for part in convex], 1)
         value = np.stack([part.value(w) for part in convex], 1) - (slope * w[:, None]).sum(-1) + 0.5 * np.square(w).sum()
-        B, A = B + now**-0.4 * (slope - w[:, None] - B), A + now**-0.4 * (value - A)
+        B = B + now**-0.4 * (slope - w[:, None] - B)
+        A = A + now**-0.4 * (value - A)
         p = Program(B[:, 0], A[:, 1:], B[:, 1:], 0.5, 0.5, factor * star)
         w = w + now**-0.6 * (minimizer(p, multipliers(p)) - w)
-    left[factor], end[factor] = convex[1].value(w)[0], np.linalg.norm(w - at(min(factor, 1.0) * star))
+    left[factor] = convex[1].value(w)[0]
+    end[factor] = np.linalg.norm(w - at(min(factor, 1.0) * star))
 
 check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
 check("example 2: slack tends to pi/3 - sqrt(3)/2", abs(slack["stays"][-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack["stays"]) > 0.18)
@@ -559,21 +579,26 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 # be zero (point 2).
 
 # %% tags=["hide-input", "nbval-check-output"]
-longer, stationary, sure = [], [], []
+longer = []
+stationary = []
+sure = []
 for _ in range({"quick": 10, "full": 40}[profile]):
-    part, lam = ripples(rng, 40, 3, 0.3, 1.5), rng.uniform(0.05, 0.5)
+    part = ripples(rng, 40, 3, 0.3, 1.5)
+    lam = rng.uniform(0.05, 0.5)
     ridge = minimize(lambda w: part.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})
     near = ridge.x + 0.02 * rng.standard_normal((4000, 3)) * rng.random((4000, 1))
     feasible = near[part.value(near) <= part.value(ridge.x[None])]
     longer.append((np.square(feasible).sum(1) - ridge.x @ ridge.x).min(initial=np.inf))
     U = part.value(ridge.x[None])[0] + 0.1
     short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - part.value(w[None])[0], "jac": lambda w: -part.gradient(w[None])[0]}, options={"ftol": 1e-15})
-    w, slope = short.x, part.gradient(short.x[None])[0]
+    w = short.x
+    slope = part.gradient(short.x[None])[0]
     xi = -2 * (w @ slope) / (slope @ slope)
     stationary.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))
     sure.append((part.h.mean(0) - 4 * part.s * np.cos(2 * w) + 1 / xi).min() >= 0)
 near = 1 + np.linspace(-0.1, 0.1, 201)
-cubic, quartic = (near - 1) ** 3 - near**2, -(near**4)
+cubic = (near - 1) ** 3 - near**2
+quartic = -(near**4)
 
 check("1: no feasible point near w* is shorter, to 1e-7", min(longer) > -1e-7)
 check("2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F", max(stationary) < 1e-4)

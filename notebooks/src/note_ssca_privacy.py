@@ -127,7 +127,8 @@ rng = np.random.default_rng(seed)
 # and, above $J$, 15, we compute the distance of the samples from the row space of $\bar B$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-parallel, found = [], []
+parallel = []
+found = []
 for _ in range(instances):
     W1, W2, X, Y = case(rng, 12, 20, 5, 1)
     first, second = network_gradients(W1, W2, X, Y)
@@ -155,7 +156,8 @@ ranks = {}
 for B in (1, 2, 4, 8, 9, 10, 12):
     W1, W2, X, Y = case(rng, 6, 5, 3, B)
     ranks[B] = rank(3 * W1, 3 * W2, 4 * X - 2, Y)
-d, K = 128 * 784 + 10 * 128, 784
+d = 128 * 784 + 10 * 128
+K = 784
 free = {B: 78 * (128 + B) - (78 * (128 + B - 78) if min(128, B) >= 78 else 128 * B) for B in (10, 100, 1000)}
 
 check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(r == min(5 * B, 42) for B, r in ranks.items()))
@@ -179,11 +181,13 @@ displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank
 table = data.digits() if pictures == "digits" else data.mnist("train")
 scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
 K = side * side
-W1, W2 = rng.uniform(-1, 1, (hidden, K)) / K**0.5, rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
+W1 = rng.uniform(-1, 1, (hidden, K)) / K**0.5
+W2 = rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
 some = rng.permutation(len(table.y))[:100]
 X = table.X[some].flatten(1).double().numpy() / scale
 Y = np.eye(10)[table.y[some].numpy()]
-row, nearest = {}, {}
+row = {}
+nearest = {}
 for B in (1, 2, 10, 100):
     first, second = network_gradients(W1, W2, X[:B], Y[:B])
     row[B] = recover(W1, W2, first, second, K**0.5) if B == 1 else combined(first)
@@ -233,7 +237,8 @@ _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
 formula = {(J, K, B): K * K if min(J, B) >= K else K * (J + B) - J * B for J, K, B in dims}
 rounds = fibre(rng.standard_normal((10, 3)), rng.standard_normal((3, 20)))  # weights of two rounds, one below the other
-W, X = rng.standard_normal((5, 3)), rng.random((3, 40))
+W = rng.standard_normal((5, 3))
+X = rng.random((3, 40))
 guess = (W @ X)[:, :3] @ np.linalg.inv(X[:, :3])
 read = np.linalg.lstsq(guess, W @ X, rcond=None)[0]
 G = rng.standard_normal((3, 3))

@@ -488,7 +488,8 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
-ratios, without = [], []
+ratios = []
+without = []
 for rows in table:
     sigma_b = float(rows.amax(1).sub(rows.amin(1)).max()) / 2
     sigma = float(rows.mean(1).max() - rows.mean(1).min()) / 2
@@ -532,7 +533,8 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 
 # %% tags=["hide-input", "nbval-check-output"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
-sigma_xi, rows = batch_noise(2.0, 32), 32
+sigma_xi = batch_noise(2.0, 32)
+rows = 32
 
 
 def row_gradients(problem, w):

@@ -306,7 +306,8 @@ rand = RandK(1 / 3)  # of three entries one, q_u = 2
 summed = [directions(instance(seed + k), 5, 0.05, 0.0)[1].sum(0) for k in range(instances)]
 drawn = [ratio(x, rand) for x in summed]
 equal = torch.full((8, 3), 5 / sqrt(3)).double()
-same, common = ratio(equal, rand), ratio(equal, rand, common=True)
+same = ratio(equal, rand)
+common = ratio(equal, rand, common=True)
 
 check(
     f"E=5: ratio <= 1 on {instances} instances, but for 4 standard errors",
@@ -514,7 +515,8 @@ _ = check(
 # this is $\frac Kd$, but $q_u=\frac dK-1$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
+right = gamma_unbiased(5, 9.0, 10)
+wrong = gamma_unbiased(5, 0.1, 10)
 _ = check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
 
 # %% [markdown]

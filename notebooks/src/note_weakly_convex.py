@@ -331,7 +331,10 @@ from papers.kit.parameters import settle
 globals().update(settle(globals(), seed=0, instances=(40, 8, 4), rounds=(20_000, 2000, 40), delta=0.1))
 seeds = range(seed, seed + instances)
 instance = cache(random_clipped)
-D, G, rho, N = 2.0, 1.0, 0.5, 10
+D = 2.0
+G = 1.0
+rho = 0.5
+N = 10
 rng = torch.Generator().manual_seed(seed)
 points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ in range(10)]
 
@@ -414,14 +417,16 @@ def left_side(prox, g, good, rho_hat, factor):
     return np.where(good, (rho_hat - factor * rho) * d2**2 - lam * g, g).mean()
 
 
-ratios, bad_rounds = {}, []
+ratios = {}
+bad_rounds = []
 for E, rho_hat in ((1, 3 * rho), (4, 3 * rho), (4, 1.2 * rho)):
     lr = step_size(D, G, E, horizon, gamma_local(E, "proved"))
     algorithm = FedSGM(lr=lr, local_steps=E, participants=N, tolerance=0.05)
     trace = run(algorithm, instance, rounds=horizon, seeds=few, progress=False)
     path = np.stack([trace.of_rounds("w1"), trace.of_rounds("w2")], -1)
     prox = [[prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(x)] for s, x in zip(few, path, strict=True)]
-    g, good = trace.of_rounds("g"), trace.info["sigma"] == 0
+    g = trace.of_rounds("g")
+    good = trace.info["sigma"] == 0
     bad_rounds.append(1 - good.mean())
     gamma_w = 1.5 * E - 1 + (E - 1) * rho * D / (2 * G)
     sums = [[left_side(*x, rho_hat, k) for x in zip(prox, g, good, strict=True)] for k in (1.5, 1.0)]
@@ -456,7 +461,10 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 # we run F's threshold and ours.
 
 # %% tags=["hide-input", "nbval-check-output"]
-rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
+rho_hat = 3 * rho
+n = 5
+E = 1
+spread = 0.01
 runs = list(seeds)[: instances // 2][:10]
 unequal = cache(lambda s: random_clipped(s, spread=spread))
 sigma = max(value_spread(unequal(s)) for s in runs)
@@ -480,7 +488,8 @@ def sampled_distance(problem, path, good):
     return stationarity(problem, path[chosen[:: max(1, len(chosen) // 50)]], rho_hat).mean()
 
 
-results, traces = {}, {}
+results = {}
+traces = {}
 for label, (problem, tolerance, accuracy, modulus) in settings.items():
     algorithm = FedSGM(lr=exact.lr, local_steps=E, participants=n, tolerance=tolerance, resample_for_update=True)
     trace = traces[label] = run(algorithm, problem, rounds=rounds, seeds=runs, progress=False)
@@ -518,7 +527,8 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # ## A run
 
 # %% tags=["hide-input"]
-s, trace = runs[0], traces["sigma = 0, printed"]
+s = runs[0]
+trace = traces["sigma = 0, printed"]
 axis = np.linspace(-1, 1, 121)
 mesh = torch.from_numpy(np.stack(np.meshgrid(axis, axis), -1))
 values = torch.vmap(torch.vmap(instance(s).mean_losses))(mesh).numpy()

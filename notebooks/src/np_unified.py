@@ -63,9 +63,11 @@ soft = FedSGM(
     downlink=TopK(page.fraction),
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 usual = defaults(page.params)
-some, everyone = f"{page.participants} of {CLIENTS}", "all"
+some = f"{page.participants} of {CLIENTS}"
+everyone = "all"
 both = {"f": "objective f", "g": "constraint g"}
 
 # %% [markdown]
@@ -267,7 +269,8 @@ def measured(measure, **labels):
 
 
 everyone = {"participants": CLIENTS}
-soft_g, hard_g = measured("g", switch="soft"), measured("g", switch="hard")
+soft_g = measured("g", switch="soft")
+hard_g = measured("g", switch="hard")
 check("the late g of soft switching is below that of hard switching (10 of 20)", soft_g.value < hard_g.value)
 without = measured("f", switch="hard", feedback=False)
 check("without error feedback the late f is clearly larger", without.value > 1.1 * measured("f", switch="hard").value)

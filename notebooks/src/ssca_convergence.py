@@ -72,7 +72,8 @@ for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     runs[f"samples_ssca_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # With samples split, $B$ is the batch size of one client. With features split, all clients use one batch, whose size

@@ -81,7 +81,8 @@ for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     runs[f"ssca_paper_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 kinds = {"paper": "the paper's steps", "valid": "valid steps"}
 
 # %% [markdown]

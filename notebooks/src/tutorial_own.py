@@ -109,13 +109,15 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 
 # %%
 x, y = load_digits(return_X_y=True)
-pictures, labels = torch.tensor(x / 16).float().view(-1, 1, 8, 8), torch.tensor(y)
+pictures = torch.tensor(x / 16).float().view(-1, 1, 8, 8)
+labels = torch.tensor(y)
 order = (labels + 10 * (torch.arange(len(labels)) % 2)).argsort()  # two digits each
 parts = order.chunk(10)
 loaders = [
     DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in parts
 ]
-first, last = models.mlp((64, 32)), models.mlp((32, 10))
+first = models.mlp((64, 32))
+last = models.mlp((32, 10))
 module = nn.Sequential(nn.Flatten(), first, nn.ReLU(), nn.Dropout(0.2), last)
 
 # %% tags=["situation"]
@@ -177,9 +179,11 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # the largest value.
 
 # %%
-r, n = np.random.default_rng(0), 2000
+r = np.random.default_rng(0)
+n = 2000
 people = pd.DataFrame({"job": r.choice(["clerk", "nurse", "driver"], n)})
-people["woman"], people["bank"] = r.integers(0, 2, n), r.integers(0, 8, n)
+people["woman"] = r.integers(0, 2, n)
+people["bank"] = r.integers(0, 8, n)
 people["income"] = r.normal(size=n) - 0.8 * people.woman
 people["repaid"] = (people.income + r.normal(size=n) > 0).astype(float)
 

@@ -282,9 +282,11 @@ clinics = [part for _, part in frame.groupby("clinic")]
 X = [np.c_[part[columns], np.ones(len(part))] for part in clinics]
 t = [part["disease"].to_numpy() for part in clinics]
 w = problem.w0.numpy().copy()
-c, memory = np.zeros_like(w), np.zeros((len(clinics), len(w)))
+c = np.zeros_like(w)
+memory = np.zeros((len(clinics), len(w)))
 for _ in range(5):
-    to_w, to_c = [], []
+    to_w = []
+    to_c = []
     for j in range(len(clinics)):
         y = w.copy()
         for _ in range(local_steps):

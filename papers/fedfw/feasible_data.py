@@ -39,8 +39,11 @@ TEST_SHARE = 0.25  # of a client's generated rows
 PRINTED_CLASSES = 3  # of the generator, where the authors' code is told 3 labels a client
 FEATURES = 60  # of the generator
 SPREAD = 0.5  # alpha = beta in the source: the standard deviation of the clients' centres
-LEAST, TIMES = 50, 5  # a client has TIMES * (LEAST + floor(log-normal)) rows
-LOG_MEAN, LOG_DEVIATION = 4.0, 2.0
+# a client has TIMES * (LEAST + floor(log-normal)) rows
+LEAST = 50
+TIMES = 5
+LOG_MEAN = 4.0
+LOG_DEVIATION = 2.0
 DECAY = 1.2  # input j has variance j^-DECAY
 
 
@@ -65,7 +68,8 @@ def gaussian_labels(
     sizes = drawn if most is None else [min(n, most) for n in drawn]
     centre = SPREAD * torch.randn(clients, generator=rng)
     deviation = torch.arange(1, FEATURES + 1, dtype=torch.float32) ** (-DECAY / 2)
-    W, b = torch.randn(FEATURES, classes, generator=rng), torch.randn(classes, generator=rng)
+    W = torch.randn(FEATURES, classes, generator=rng)
+    b = torch.randn(classes, generator=rng)
     X = [
         v + deviation * torch.randn(n, FEATURES, generator=rng)
         for v, n in zip(centre, sizes, strict=True)

@@ -136,12 +136,14 @@ def worst_case(
         new = np.clip(best + width * change, LOW, HIGH)
         found = one_client(new, *fixed)
         better = found > value
-        best[better], value[better] = new[better], found[better]
+        best[better] = new[better]
+        value[better] = found[better]
         if generation % 5 == 4:  # the worse half starts again from the better one
             order = np.argsort(-value)
             keep = order[: tries // 2]
             drop = order[-(tries // 2) :]
-            best[drop], value[drop] = best[keep], value[keep]
+            best[drop] = best[keep]
+            value[drop] = value[keep]
     top = int(value.argmax())
     return float(value[top]), best[top]
 

@@ -136,8 +136,10 @@ def ssca(
     `parts` are the objective, then constraints, over the same samples; rho and gamma `[T]`; batches
     are drawn with replacement; c is the penalty.
     """
-    w, many = start, len(parts)
-    B, A = np.zeros((len(w), many, w.shape[1])), np.zeros((len(w), many))
+    w = start
+    many = len(parts)
+    B = np.zeros((len(w), many, w.shape[1]))
+    A = np.zeros((len(w), many))
     kept: list[tuple[Array, ...]] = []
     for now, pace in zip(rho, gamma, strict=True):
         rows = rng.integers(len(parts[0].h), size=(len(w), batch))
@@ -187,7 +189,8 @@ def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
     >>> all(c.holds for c in conditions(PowerLaw(1.0, 0.6), PowerLaw(1.0, 0.65)))
     True
     """
-    alpha, beta = rho.exponent, gamma.exponent
+    alpha = rho.exponent
+    beta = gamma.exponent
     found = []
     for kind, term, exponent in (
         ("sum", "rho", alpha),
@@ -203,7 +206,8 @@ def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
             verb = f"falls as t^-{exponent:.4g}" if falls else f"goes as t^{-exponent + 0.0:.4g}"
             found.append(Condition(f"lim {term} = 0", falls, f"{term} {verb}"))
             continue
-        end, squares = "finite" if exponent > 1 else "infinite", "^2" in term
+        end = "finite" if exponent > 1 else "infinite"
+        squares = "^2" in term
         why = f"{term} falls as t^-{exponent:.4g}, whose sum is {end}"
         name = f"sum {term} {'<' if squares else '='} inf"
         found.append(Condition(name, squares == (exponent > 1), why))

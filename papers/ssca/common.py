@@ -69,7 +69,8 @@ def tables(name: str) -> tuple[data.Table, data.Table]:
     Of scikit-learn's digits, which have no test pictures of their own, the last ones are those.
     """
     if name == "mnist":
-        train, test = data.mnist("train"), data.mnist("test")
+        train = data.mnist("train")
+        test = data.mnist("test")
         return flat(train), flat(test)
     whole = flat(data.digits())
     return slice_table(whole, slice(-HELD)), slice_table(whole, slice(-HELD, None))

@@ -52,7 +52,8 @@ def recover(W1: Array, W2: Array, first: Array, second: Array, longest: float) -
 
 def case(rng: np.random.Generator, J: int, K: int, L: int, B: int) -> tuple[Array, ...]:
     """A random network and a random batch: W1, W2, X, Y."""
-    W1, W2 = rng.uniform(-1, 1, (J, K)) / K**0.5, rng.uniform(-1, 1, (L, J)) / J**0.5
+    W1 = rng.uniform(-1, 1, (J, K)) / K**0.5
+    W2 = rng.uniform(-1, 1, (L, J)) / J**0.5
     return W1, W2, rng.random((B, K)), np.eye(L)[rng.integers(L, size=B)]
 
 
@@ -80,7 +81,8 @@ def combined(first: Array) -> Array:
     """
     row = first[np.square(first).sum(1).argmax()]
     row = row * np.sign(row.sum())
-    low, high = row.min(), row.max()
+    low = row.min()
+    high = row.max()
     return np.asarray((row - low) / (high - low))
 
 

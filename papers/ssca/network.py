@@ -64,9 +64,11 @@ def swish_network(
     Reference: (25), (26); the gradient is (33), (34). The paper names neither the start nor the
     split: the start is uniform, $\pm 1/\sqrt K$ and $\pm 1/\sqrt J$.
     """
-    X, held = train.X.flatten(1), test.X.flatten(1)
+    X = train.X.flatten(1)
+    held = test.X.flatten(1)
     checks.count("swish_network", "clients", clients, 1, len(X), "the training rows")
-    K, L = X.shape[1], len(train.classes)
+    K = X.shape[1]
+    L = len(train.classes)
     rng = seeded(seed, "split")
     rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
     judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
@@ -100,8 +102,10 @@ class _Network:
 
     def forward(self, w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
         """The second layer's matrix, the inputs, the hidden layer z, its sigmoid, the outputs."""
-        J, K = self.J, self.K
-        first, second = w[: J * K].view(J, K), w[J * K :].view(self.L, J)
+        J = self.J
+        K = self.K
+        first = w[: J * K].view(J, K)
+        second = w[J * K :].view(self.L, J)
         x = inputs.to(w.dtype)
         z = x @ first.T / self.scale  # [B, J], which is smaller than x
         s = torch.sigmoid(z)
@@ -122,7 +126,8 @@ class _Network:
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         some, pictures, labels = problem.heldout
-        cost, right = w.new_zeros(()), w.new_zeros(())
+        cost = w.new_zeros(())
+        right = w.new_zeros(())
         for part in torch.split(some, CHUNK):
             out = self.forward(w, problem.data[0][part])[-1]
             cost = cost + row_losses(out, problem.data[1][part]).sum()
@@ -154,7 +159,8 @@ def vertical_network(
     clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
     scale : as in `swish_network`.
     """
-    K, J = network.data[0].shape[1], int(network.config["hidden"])
+    K = network.data[0].shape[1]
+    J = int(network.config["hidden"])
     parts = contiguous(K, clients)
     features = Partition("features", parts, K)
     columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in parts]
@@ -189,8 +195,10 @@ class _Halves:
     def outer_pullback(
         self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        W, z = w.view(self.L, self.J), total(h)
-        cells, s = silu(z), torch.sigmoid(z)
+        W = w.view(self.L, self.J)
+        z = total(h)
+        cells = silu(z)
+        s = torch.sigmoid(z)
         hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
         error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
         return (error.T @ cells).flatten(), ((error @ W) * (s * (1 + z * (1 - s))),) * len(h)

@@ -23,7 +23,8 @@ from fedlib.steps.schedules import Convex, Stochastic
 
 BATCH = 64
 NORMS = ("l2", "l1")
-FEDDR_STEP, FEDDR_ALPHA = 0.05, 0.01
+FEDDR_STEP = 0.05
+FEDDR_ALPHA = 0.01
 Array = np.ndarray[Any, Any]
 
 
@@ -68,19 +69,23 @@ class AuthorsFW:
     ordered: bool = added_field(False)
 
     def init(self, problem: Problem) -> State:
-        w, n = problem.w0, problem.num_clients
+        w = problem.w0
+        n = problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, int(self.averaged), len(w)), w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        problem, rounds = fed.problem, int(state.t)
-        lam0, radius = float(self.lam0), float(self.radius)
+        problem = fed.problem
+        rounds = int(state.t)
+        lam0 = float(self.lam0)
+        radius = float(self.radius)
         w, x, kept = (part.numpy().copy() for part in (state.w, state.x, state.kept))
         if self.reset:
             x[:] = w
-        n, shapes = problem.num_clients, shapes_of(problem)
+        n = problem.num_clients
+        shapes = shapes_of(problem)
         schedule = Stochastic() if self.averaged else Convex()
         ends = parts_of(shapes) if self.tensors else ((0, len(w)),)
         per_round = steps_of(problem.sizes, self.epoch)
@@ -131,15 +136,18 @@ class AuthorsFedDR:
     ordered: bool = added_field(False)
 
     def init(self, problem: Problem) -> State:
-        w, n = torch.zeros_like(problem.w0), problem.num_clients
+        w = torch.zeros_like(problem.w0)
+        n = problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, 2, len(w)), w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        problem, rng = fed.problem, generator(draw)
-        w, x = state.w.numpy(), state.x.numpy()
+        problem = fed.problem
+        rng = generator(draw)
+        w = state.w.numpy()
+        x = state.x.numpy()
         y, before = state.kept.numpy().swapaxes(0, 1)
         shapes = shapes_of(problem)
         if int(state.t) == 0:
@@ -199,7 +207,8 @@ def minibatches(problem: Problem, rng: np.random.Generator | None, epoch: bool) 
     The clients of a step are worked on together; a row beyond a client's last weighs nothing.
     """
     X, y = (part.numpy() for part in problem.data)
-    rows, sizes = problem.rows.numpy(), problem.sizes
+    rows = problem.rows.numpy()
+    sizes = problem.sizes
     steps = steps_of(sizes, epoch)
     width = BATCH if epoch else max(sizes)
     orders = [
@@ -214,7 +223,8 @@ def minibatches(problem: Problem, rng: np.random.Generator | None, epoch: bool) 
 @lru_cache(maxsize=8)
 def plan(sizes: tuple[int, ...], epoch: bool) -> tuple[tuple[Array, Array], ...]:
     """For every step of a round, who still has rows, and what each row counts."""
-    steps, width = steps_of(sizes, epoch), BATCH if epoch else max(sizes)
+    steps = steps_of(sizes, epoch)
+    width = BATCH if epoch else max(sizes)
     found = []
     for step in range(int(steps.max())):
         who = np.flatnonzero(steps > step)
@@ -281,7 +291,8 @@ def oracle(g: Array, ends: tuple[tuple[int, int], ...], norm: str, radius: float
             size = np.sqrt(np.einsum("nd,nd->n", part, part))
             corner[:, a:b] = part * (np.float32(-radius) / np.maximum(size, 1e-30))[:, None]
         else:
-            line, at = np.arange(len(part)), np.abs(part).argmax(1)
+            line = np.arange(len(part))
+            at = np.abs(part).argmax(1)
             corner[line, a + at] = -radius * np.sign(part[line, at])
     return corner
 

@@ -16,7 +16,9 @@ from papers.kit.quantities import Quantities, Query, Row, estimates, row, sweep
 from papers.kit.rules import Numbers
 from papers.kit.study import Params, Traces
 
-SAME, NEAR = 1.0, 3.0  # points, fixed before the runs
+# points, fixed before the runs
+SAME = 1.0
+NEAR = 3.0
 FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
 PRINTED_GAP = FEDFW - FEDDR
 #: The steps from the text's protocol to the authors', each a change of one thing, in words.

@@ -53,9 +53,11 @@ def authors_rows(users: int, classes: int) -> Generated:
     sizes = tuple(int(n) for n in TIMES * (drawn + LEAST))
     means = rng.normal(0, SPREAD, users)
     centres = rng.normal(0, SPREAD, users)
-    W, b = rng.normal(0, 1, (FEATURES, classes)), rng.normal(0, 1, classes)
+    W = rng.normal(0, 1, (FEATURES, classes))
+    b = rng.normal(0, 1, classes)
     covariance = np.diag(np.arange(1, FEATURES + 1) ** -DECAY)
-    X, y = [], []
+    X = []
+    y = []
     for mean, centre, size in zip(means, centres, sizes, strict=True):
         rng.normal(mean, 1, (FEATURES, classes))  # a map of the user's own, which is thrown away
         rng.normal(mean, 1, classes)

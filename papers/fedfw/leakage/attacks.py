@@ -116,7 +116,8 @@ def attack(
             found.backward()  # type: ignore[no-untyped-call]
         return float(found.detach())
 
-    rows, values = [dummy.detach().clone()], [mismatch().detach()]
+    rows = [dummy.detach().clone()]
+    values = [mismatch().detach()]
     for _ in range(steps):
         search.step(closure)  # type: ignore[no-untyped-call]
         rows.append(dummy.detach().clone())
@@ -188,7 +189,8 @@ class Attacker:
             steps=self.steps,
         )
         sent = message(self.network, self.signal, problem)
-        path, last = [], state.w
+        path = []
+        last = state.w
         for picture in guesses[1:]:
             last = picture.flatten() if bool(picture.isfinite().all()) else last
             path.append(last)

@@ -27,7 +27,9 @@ from papers.fedfw.feasible_data import SCALES
 
 RADIUS = 10.0  # of the paper's sets
 SETS: dict[str, ConvexSet] = {"l1": L1Ball(RADIUS), "l2": Ball(RADIUS)}
-CLIENTS, LABELS = 10, 3  # on the digits; labels a client
+# on the digits; labels a client
+CLIENTS = 10
+LABELS = 3
 CERTIFIED = 1e-8  # the Frank-Wolfe gap at which the reference stops
 MOST_STEPS = 20_000
 SOFTMAX = 0.5  # no second derivative of the cross-entropy by the outputs is larger
@@ -78,7 +80,8 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
 
     `metrics`: `excess`, the loss above the least one on the set, and `fw_gap`, both on all rows.
     """
-    digits, rng = data.digits(), seeded(seed, "split")
+    digits = data.digits()
+    rng = seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     samples = Samples(digits.X[chosen].flatten(1), digits.y[chosen])
     table, sizes = label_windows(samples.y, CLIENTS, LABELS, rng)
@@ -125,7 +128,8 @@ def least(problem: Problem, accuracy: float = CERTIFIED) -> Tensor:
 
     Raises RuntimeError if it never is.
     """
-    batch, one = flattened(problem), problem.w0.new_ones(1)
+    batch = flattened(problem)
+    one = problem.w0.new_ones(1)
     assert problem.set is not None
     assert problem.gradient is not None
     step = 1 / float(smoothness(problem, SOFTMAX).mean())
@@ -151,7 +155,8 @@ def constants(problem: Problem, at: Tensor, bend: float) -> dict[str, Tensor]:
     `smooth` L; `dual` and `slope` as in `theory_fw.Constants`; `first`, the norm of the lifted
     gradient at the start; `noise`, a bound on the variance of one row's gradient by |p - y|^2 <= 2.
     """
-    whole, n = problem.all_clients(), problem.num_clients
+    whole = problem.all_clients()
+    n = problem.num_clients
     parts = [Batch(tuple(x[i] for x in whole.data), whole.weight[i]) for i in range(n)]
 
     def gradients(w: Tensor) -> Tensor:
@@ -200,7 +205,8 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     Smooth, between 0 and 1, and not convex; three digits a client. `metrics`: `loss` and `fw_gap`,
     both on all rows.
     """
-    digits, rng = data.digits(), seeded(seed, "split")
+    digits = data.digits()
+    rng = seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     X = digits.X[chosen].flatten(1).to(torch.float64) / 8 - 1
     labels = digits.y[chosen]

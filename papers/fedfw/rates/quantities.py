@@ -70,7 +70,8 @@ def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
     """
     late = rounds >= max(1, WINDOW * rounds[-1])
     t = np.asarray(rounds[late], float) + 1
-    x, weight = np.log(t), np.sqrt(1 / t)
+    x = np.log(t)
+    weight = np.sqrt(1 / t)
     y = np.log(np.maximum(values[:, late], 1e-15))
     return np.array([np.polyfit(x, row, 1, w=weight)[0] for row in y])
 

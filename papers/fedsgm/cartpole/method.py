@@ -38,8 +38,13 @@ from papers.fedsgm.cartpole.trpo import (
     ridge,
 )
 
-COSINES, RIDGE, SCALE = 100, 1e-3, 100.0  # the critics: width, penalty, unit of the returns
-BACKTRACK, TRIALS = 0.7, 6  # line search
+# the critics: width, penalty, unit of the returns
+COSINES = 100
+RIDGE = 1e-3
+SCALE = 100.0
+# line search
+BACKTRACK = 0.7
+TRIALS = 6
 
 
 class State(NamedTuple):
@@ -122,12 +127,15 @@ class PolicyFedSGM(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""
-        who, sim = "PolicyFedSGM", problem.simulator
-        rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
+        who = "PolicyFedSGM"
+        sim = problem.simulator
+        rule = "be simulated (Problem.simulator)"
+        remedy = "use FedSGM for losses over rows"
         checks.require(sim is not None, who, "problem", rule, problem.name, remedy)
         check_work(who, problem, self.participants, constrained=True)
         check_compressors(who, self.uplink, self.downlink, self.error_feedback, problem.dim)
-        w, memory = problem.w0, problem.dim if self.remembers else 0
+        w = problem.w0
+        memory = problem.dim if self.remembers else 0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)
         inputs = sim.inputs(sim.episodes(w, sample).states)
         most = inputs[:-1, ..., 0].numel()
@@ -165,7 +173,8 @@ class PolicyFedSGM(checks.Checked):
         basis: Float[Tensor, "k1 width"],
     ) -> Float[Tensor, "d"] | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
-        w, sim = client.model, cast(CartPole, client.simulator)
+        w = client.model
+        sim = cast(CartPole, client.simulator)
         episodes = sim.episodes(w, client.chance)
         (A_r, _), (A_c, _) = self._returns(sim, episodes, critics, basis)
         A = (1 - sigma) * normalized(A_r) - sigma * normalized(A_c)  # 4
@@ -222,7 +231,9 @@ class PolicyFedSGM(checks.Checked):
         ]
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w, critics, basis = state.w, state.critics, state.basis
+        w = state.w
+        critics = state.critics
+        basis = state.basis
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         g, _ = fed.constraint(fed.ask(self.constraint_value, clients))  # 2
         sigma = self.switch(g - self.tolerance)  # 3

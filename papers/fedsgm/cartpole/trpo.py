@@ -93,10 +93,13 @@ def discounted(x: Float[Tensor, "T *b"], keep: Float[Tensor, "T *b"]) -> Float[T
 
     By doubling: after k passes y_t holds the terms t .. t + 2^k - 1, so log2(T) passes are enough.
     """
-    steps, span = x.shape[0], 1
+    steps = x.shape[0]
+    span = 1
     while span < steps:
         later, further = (torch.cat([y[span:], torch.zeros_like(y[:span])]) for y in (x, keep))
-        x, keep, span = x + keep * later, keep * further, 2 * span
+        x = x + keep * later
+        keep = keep * further
+        span = 2 * span
     return x
 
 
@@ -162,13 +165,17 @@ def conjugate_gradient(
 
     `steps` iterations of the method of Hestenes and Stiefel; a residual of zero stays there.
     """
-    x, r, p = torch.zeros_like(b), b, b
+    x = torch.zeros_like(b)
+    r = b
+    p = b
     rr = r @ r
     for _ in range(steps):
         Ap = product(p)
         alpha = rr / (p @ Ap).clamp_min(1e-30)
-        x, r = x + alpha * p, r - alpha * Ap
-        before, rr = rr, r @ r
+        x = x + alpha * p
+        r = r - alpha * Ap
+        before = rr
+        rr = r @ r
         p = r + rr / before.clamp_min(1e-30) * p
     return x, r
 

@@ -15,7 +15,8 @@ from papers.ssca.common import SPLITS
 
 BATCHES = (1, 10, 100)
 HE = "he_"  # before the name of a cell from He's start
-STORED, WIDE = "a start uniform within 1 / sqrt(inputs)", "He's start"
+STORED = "a start uniform within 1 / sqrt(inputs)"
+WIDE = "He's start"
 NAMES = {"sgd": "SGD", "momentum": "momentum SGD"}
 FROZEN = (
     "The baseline's step sizes have the lowest mean cost on five other seeds. Rule, grids and "

@@ -27,10 +27,16 @@ from papers.kit.study import Params, Traces
 from papers.ssca import common
 from papers.ssca.network import swish_network, vertical_network
 
-CLIENTS, INPUTS, CLASSES, BATCH = 4, 30, 5, 10  # of the small problems on which is counted
+# of the small problems on which is counted
+CLIENTS = 4
+INPUTS = 30
+CLASSES = 5
+BATCH = 10
 WIDTHS = (32, 64, 96)  # hidden cells
 LEVEL = 0.5
-PIXELS, DIGITS = {"mnist": 784, "digits": 64}, 10  # K and L of the study's own network
+# K and L of the study's own network
+PIXELS = {"mnist": 784, "digits": 64}
+DIGITS = 10
 ALGORITHMS = {1: ("samples", False), 2: ("samples", True), 3: ("features", False)}
 ALGORITHMS[4] = ("features", True)
 
@@ -82,7 +88,8 @@ def algorithm(split: str, limited: bool) -> Any:
 def wrong_messages(split: str, limited: bool, hidden: int = 8) -> int:
     """How many messages of a round are not those of the paper's table."""
     if split == "samples":
-        sent, wanted = by_server(algorithm(split, limited), network(hidden)), network(hidden).dim
+        sent = by_server(algorithm(split, limited), network(hidden))
+        wanted = network(hidden).dim
         return int(sent != (wanted, wanted + limited))
     problem = by_features(hidden)
     log = messages(algorithm(split, limited), Vectorized(problem), seeded(0, "rounds"))
@@ -161,7 +168,8 @@ def server_work(split: str, limited: bool, hidden: int) -> int:
 
 
 def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> int:
-    state, draw = method.init(problem), method.draw(problem, seeded(0, "rounds"))
+    state = method.init(problem)
+    draw = method.draw(problem, seeded(0, "rounds"))
     with Written() as work:
         method.round(fed or Vectorized(problem), state, draw)
     return int(work.numbers)
@@ -191,12 +199,16 @@ def up_and_down(split: str, limited: bool, p: Params, rows: int) -> tuple[int, i
 
     `rows` is the batch of features, whose indices are sent as 32 bits each.
     """
-    clients, hidden = int(p["clients"]), int(p["hidden"])
-    first, second = hidden * PIXELS[p["data"]], hidden * DIGITS
+    clients = int(p["clients"])
+    hidden = int(p["hidden"])
+    first = hidden * PIXELS[p["data"]]
+    second = hidden * DIGITS
     if split == "samples":
-        up, down = clients * (first + second + limited), clients * (first + second)
+        up = clients * (first + second + limited)
+        down = clients * (first + second)
     else:
-        up, down = first + second + limited, first + clients * (second + rows)
+        up = first + second + limited
+        down = first + clients * (second + rows)
     return FLOAT_BITS * up, FLOAT_BITS * down
 
 
