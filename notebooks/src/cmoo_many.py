@@ -101,8 +101,8 @@ plot.show(
 
 # %% tags=["hide-input"]
 runs = {f"{t} tasks, {TWO[m]}": {"tasks": s, "method": m} for s, t in SETS.items() for m in TWO}
-held = {"accuracy": "final accuracy", "upload": "upload per client and round"}
-report.runs_table(numbers, runs, held, health)
+measures = {"accuracy": "final accuracy", "upload": "upload per client and round"}
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # *Final* values are means over the last fifth of the evaluations on the test pictures.

@@ -100,12 +100,12 @@ H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torc
 C = H * (H.abs() > 0.7)
 R = H - C
 h = C.sum(0)
-whole = gram_of(H.sum(0))
+exact = gram_of(H.sum(0))
 lost = gram_of(R.sum(0)) - gram_of(R).sum(0)
 two_way = combine(gram_of(H), C, R @ (h - C).mT)
 _ = check(
     "two-way with the whole sum is G without the products of different clients' residuals",
-    torch.allclose(25 * two_way, whole - lost),
+    torch.allclose(25 * two_way, exact - lost),
 )
 
 # %% [markdown]

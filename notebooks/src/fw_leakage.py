@@ -87,7 +87,7 @@ where = places(traces)
 # ## The pictures
 
 # %%
-pictured = [(place, number) for place in places(traces) for number in range(min(2, len(page.seeds)))]
+pictured = [(cell, number) for cell in places(traces) for number in range(min(2, len(page.seeds)))]
 size = (6.5, 1.25 * len(pictured))
 figure, axes = plt.subplots(len(pictured), len(LABELS), figsize=size, layout="constrained", squeeze=False)
 for row, ((data, net), number) in zip(axes, pictured, strict=True):

@@ -316,8 +316,8 @@ def instance(number):
 
 def method(q, q0, participants=N, local_steps=E):
     rate = theorem_6(Setting(D=1.0, G=1.0, E=local_steps, T=rounds, N=N, q=q, q0=q0))
-    more = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
-    return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **more)
+    compression = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
+    return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **compression)
 
 
 def walk(algorithm, problem, steps=40):
@@ -423,10 +423,10 @@ for q in (0.5, 0.1, 0.01):
     messages[f"q = {q}"] = lengths
 
 for label, lengths in messages.items():
-    wanted = 1 / sqrt(float(label[4:]))
+    expected = 1 / sqrt(float(label[4:]))
     check(
-        f"{label}: message norm {wanted:.2f} EG after 1/q rounds",
-        max(abs(x - wanted) for x in lengths[100:]) < 1e-9,
+        f"{label}: message norm {expected:.2f} EG after 1/q rounds",
+        max(abs(x - expected) for x in lengths[100:]) < 1e-9,
     )
 _ = check(
     "2 EG is exceeded for q = 0.1 and q = 0.01",
@@ -456,10 +456,10 @@ def is_solution(algorithm, trace):
 for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3)):
     algorithm = method(q, q0, local_steps=steps)
     trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
-    held = int((regret(trace) <= algorithm.tolerance).sum())
+    kept_bound = int((regret(trace) <= algorithm.tolerance).sum())
     check(
-        f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {held} of {instances} instances",
-        held == instances,
+        f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {kept_bound} of {instances} instances",
+        kept_bound == instances,
     )
     solved = int(is_solution(algorithm, trace).sum())
     check(
@@ -530,15 +530,15 @@ _ = check(
 # for all clients and like $q^{-1}$ for sampled clients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-few = 1e-3
-fewer = 1e-4
-own = 0.5 * np.log10(gamma.gamma_feedback(5, fewer, 1.0) / gamma.gamma_feedback(5, few, 1.0))
-partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (few, fewer)]
+small_share = 1e-3
+smaller_share = 1e-4
+feedback_exponent = 0.5 * np.log10(gamma.gamma_feedback(5, smaller_share, 1.0) / gamma.gamma_feedback(5, small_share, 1.0))
+partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (small_share, smaller_share)]
 sampled = 0.5 * np.log10(partial[1] / partial[0])
 pairs = [(q, q0) for q in np.logspace(-4, 0, 20) for q0 in np.logspace(-4, 0, 20)]
 constants = [sqrt(2 * gamma.gamma_feedback(1, q, q0) * q0 * q) for q, q0 in pairs]
 
-check(f"all clients: the exponent of 1/q is {own:.2f}", abs(own - 0.5) < 0.01)
+check(f"all clients: the exponent of 1/q is {feedback_exponent:.2f}", abs(feedback_exponent - 0.5) < 0.01)
 check(f"sampled clients: the exponent of 1/q is {sampled:.2f}", abs(sampled - 1) < 0.01)
 _ = check(
     "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings; 5 is not enough",

@@ -510,22 +510,22 @@ constants = []
 problems = []
 worst = {"G": [], "dual": [], "mean": [], "zeta": []}
 for norm in (1, 2) * instances:
-    part = bowls(rng, 5, 6)
-    best = part.minimizer(r, norm)
-    g = part.gradients(np.tile(best, (5, 1))) / 5
-    c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=1.0, dual=np.linalg.norm(g - g.mean(0)), slope=np.linalg.norm(g))
+    bowl = bowls(rng, 5, 6)
+    best = bowl.minimizer(r, norm)
+    g = bowl.gradients(np.tile(best, (5, 1))) / 5
+    c = Constants(L=bowl.smoothness, D=2 * r, N=5, lam0=1.0, dual=np.linalg.norm(g - g.mean(0)), slope=np.linalg.norm(g))
     x = rng.standard_normal((2000, 5, 6))
     x *= r * (rng.random((2000, 5)) ** 0.3 / np.linalg.norm(x, norm, axis=-1))[..., None]
     Y = g.mean(0) - g
-    zeta = part.spread(r)
+    zeta = bowl.spread(r)
     away = x - x.mean(1, keepdims=True)
-    value = part.values(x).mean(1)
-    worst["G"].append(np.linalg.norm(part.gradients(x) / 5, axis=(1, 2)).max() / c.G)
-    worst["dual"].append((part.value(best) - value - (Y * away).sum((1, 2))).max())
-    worst["mean"].append((part.value(x.mean(1)) - value - zeta / np.sqrt(5) * distance(x)).max())
+    value = bowl.values(x).mean(1)
+    worst["G"].append(np.linalg.norm(bowl.gradients(x) / 5, axis=(1, 2)).max() / c.G)
+    worst["dual"].append((bowl.value(best) - value - (Y * away).sum((1, 2))).max())
+    worst["mean"].append((bowl.value(x.mean(1)) - value - zeta / np.sqrt(5) * distance(x)).max())
     worst["zeta"].append(c.dual * np.sqrt(5) / zeta)
     constants.append(c)
-    problems.append((part, norm, float(part.value(best)), zeta))
+    problems.append((bowl, norm, float(bowl.value(best)), zeta))
 
 case = Constants(L=L, D=r, N=n, lam0=1.0)
 check("f_i = L x^2 / 2: the gradient's length is L D / sqrt(n), to 1e-12", abs(largest - case.G) < 1e-12)
@@ -549,16 +549,16 @@ rounds = np.arange(1, T + 1)
 rows = []
 curves = []
 exact = []
-for c, (part, norm, least, zeta) in zip(constants, problems, strict=True):
+for c, (bowl, norm, least, zeta) in zip(constants, problems, strict=True):
     for name in ("0.01", "best", "1"):
         lam0 = sqrt(3 / 8) * zeta / (c.N * c.D) if name == "best" else float(name)
         c = Constants(L=c.L, D=c.D, N=c.N, lam0=lam0, dual=c.dual, slope=c.slope)
         plan = schedule("convex", T, lam0)
-        path = run(part, {1: cross, 2: ball}[norm](r), plan, np.zeros((1, 6)))
-        excess = part.value(path.server[1:, 0]) - least
+        path = run(bowl, {1: cross, 2: ball}[norm](r), plan, np.zeros((1, 6)))
+        excess = bowl.value(path.server[1:, 0]) - least
         ours = each(theory_fedfw.convex_at_mean, rounds, c, zeta)
         theirs = each(theory_fw.convex_excess, rounds + 1, c)
-        h = surrogate(part, path.x[1:], plan.lam)[:, 0] - least
+        h = surrogate(bowl, path.x[1:], plan.lam)[:, 0] - least
         rows.append({"penalty": name, "h / (31)": (h / each(theory_fw.convex_surrogate, rounds, c)).max()})
         rows[-1] |= {"h / ours": (h / each(theory_fedfw.convex, rounds, c)).max()}
         rows[-1] |= {"dist / (37)": (distance(path.x[1:, 0]) / each(theory_fw.convex_distance, rounds, c)).max()}
@@ -626,15 +626,15 @@ T = {"quick": 200, "full": 1000}[profile]
 ratios = []
 slow = {}
 rounds = np.arange(1, T + 1)
-for part, _, least, zeta in problems[::2]:
-    c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=0.1)
+for bowl, _, least, zeta in problems[::2]:
+    c = Constants(L=bowl.smoothness, D=2 * r, N=5, lam0=0.1)
     for q in (1.0, 0.5, 0.2, 0.05):
         plan = schedule("convex", T, 0.1, q)
         start = np.tile(r * np.eye(6)[:1], (runs // 5, 1))
-        path = run(part, cross(r), plan, start, rng, share=q)
-        gap = {"share": q, "start": float(part.value(start[0])) - least}
-        h = surrogate(part, path.x[1:], plan.lam).mean(1) - least
-        excess = part.value(path.server[1:]).mean(1) - least
+        path = run(bowl, cross(r), plan, start, rng, share=q)
+        gap = {"share": q, "start": float(bowl.value(start[0])) - least}
+        h = surrogate(bowl, path.x[1:], plan.lam).mean(1) - least
+        excess = bowl.value(path.server[1:]).mean(1) - least
         ratios.append([(h / each(theory_fedfw.convex, rounds, c, **gap)).max(), (excess / each(theory_fedfw.convex_at_mean, rounds, c, zeta, **gap)).max()])
         slow.setdefault(q, []).append(excess[[99, T - 1]])
 slow = {q: np.mean(x, 0) for q, x in slow.items()}

@@ -162,8 +162,8 @@ def mismatch(a, b, sign=1.0):
 
 
 pairs = [instance(seed + k) for k in range(instances)]
-found = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
-local, glob, difference, bound = found.T
+measures = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
+local, glob, difference, bound = measures.T
 
 # %% [markdown]
 # **Identity, bound, and the printed form.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be

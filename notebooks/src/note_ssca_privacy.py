@@ -128,22 +128,22 @@ rng = np.random.default_rng(seed)
 
 # %% tags=["hide-input", "nbval-check-output"]
 parallel = []
-found = []
+recovery_errors = []
 for _ in range(instances):
     W1, W2, X, Y = case(rng, 12, 20, 5, 1)
-    first, second = network_gradients(W1, W2, X, Y)
-    parallel.append(np.linalg.svd(first, compute_uv=False)[1] / np.linalg.norm(first))
-    found.append(np.abs(recover(W1, W2, first, second, 20**0.5) - X[0]).max())
+    first_layer, second_layer = network_gradients(W1, W2, X, Y)
+    parallel.append(np.linalg.svd(first_layer, compute_uv=False)[1] / np.linalg.norm(first_layer))
+    recovery_errors.append(np.abs(recover(W1, W2, first_layer, second_layer, 20**0.5) - X[0]).max())
 outside = {}
 for B in (1, 4, 12, 15):
     for _ in range(instances):
         W1, W2, X, Y = case(rng, 12, 20, 5, B)
         rows = np.linalg.svd(network_gradients(W1, W2, X, Y)[0])[2][: min(B, 12)]
-        rest = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
-        outside.setdefault(B, []).append(rest.max())
+        residuals = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
+        outside.setdefault(B, []).append(residuals.max())
 
 check("B = 1: all rows are parallel, to 1e-12", max(parallel) < 1e-12)
-check(f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times", max(found) < 1e-8)
+check(f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times", max(recovery_errors) < 1e-8)
 check("B = 4, 12: the samples lie in the row space, to 1e-6", max(max(outside[B]) for B in (1, 4, 12)) < 1e-6)
 _ = check("B = 15 > J: the samples do not", min(outside[15]) > 1e-3)
 
@@ -183,15 +183,15 @@ scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
 K = side * side
 W1 = rng.uniform(-1, 1, (hidden, K)) / K**0.5
 W2 = rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
-some = rng.permutation(len(table.y))[:100]
-X = table.X[some].flatten(1).double().numpy() / scale
-Y = np.eye(10)[table.y[some].numpy()]
+picked_rows = rng.permutation(len(table.y))[:100]
+X = table.X[picked_rows].flatten(1).double().numpy() / scale
+Y = np.eye(10)[table.y[picked_rows].numpy()]
 row = {}
 nearest = {}
 for B in (1, 2, 10, 100):
-    first, second = network_gradients(W1, W2, X[:B], Y[:B])
-    row[B] = recover(W1, W2, first, second, K**0.5) if B == 1 else combined(first)
-    basis = np.linalg.svd(first, full_matrices=False)[2][: min(B, hidden)]
+    first_layer, second_layer = network_gradients(W1, W2, X[:B], Y[:B])
+    row[B] = recover(W1, W2, first_layer, second_layer, K**0.5) if B == 1 else combined(first_layer)
+    basis = np.linalg.svd(first_layer, full_matrices=False)[2][: min(B, hidden)]
     nearest[B] = X[0] @ basis.T @ basis
 
 # %% tags=["hide-input"]

@@ -66,7 +66,7 @@ traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
 numbers = page.numbers
 health = page.health
 usual = defaults(page.params)
-some = f"{page.participants} of {CLIENTS}"
+half_of_clients = f"{page.participants} of {CLIENTS}"
 everyone = "all"
 both = {"f": "objective f", "g": "constraint g"}
 
@@ -78,7 +78,7 @@ both = {"f": "objective f", "g": "constraint g"}
 
 # %%
 shown = page.curves(["method", "switch", "participants"], usual)
-shown["clients"] = shown["participants"].map({page.participants: some, CLIENTS: everyone})
+shown["clients"] = shown["participants"].map({page.participants: half_of_clients, CLIENTS: everyone})
 shown.loc[shown["method"] == "SGM", "clients"] = "centralized"
 main = shown.dropna(subset="clients")
 grid = sns.relplot(plot.over_seeds(main, both), hue="switch", style="clients", col="metric", **plot.LINES)
@@ -87,16 +87,16 @@ plot.finish(grid, log=True, size=(8.6, 3.4))
 plot.show(
     grid,
     "figure_1",
-    alt=f"Objective and constraint over the rounds for hard and soft switching with {some} "
+    alt=f"Objective and constraint over the rounds for hard and soft switching with {half_of_clients} "
     "clients, with all clients, and centralized. All objectives fall. The constraint reaches the level "
-    f"with all clients and stays above it for hard switching with {some} clients.",
-    caption=f"With all clients the constraint reaches its level; with {some} clients hard switching stays "
+    f"with all clients and stays above it for hard switching with {half_of_clients} clients.",
+    caption=f"With all clients the constraint reaches its level; with {half_of_clients} clients hard switching stays "
     "above it. The curves are means over the seeds, the bands one standard deviation.",
 )
 
 # %% tags=["hide-input"]
 p = page.params
-shown = {f"{mode}, {some}": name(p, switch=mode) for mode in MODES}
+shown = {f"{mode}, {half_of_clients}": name(p, switch=mode) for mode in MODES}
 shown |= {f"{mode}, all": name(p, switch=mode, participants=CLIENTS) for mode in MODES}
 shown |= {f"{mode}, centralized": name(p, method="SGM", switch=mode) for mode in MODES}
 measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
@@ -207,7 +207,7 @@ plot.show(
     alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
     "beta gives a lower objective and a larger constraint, which ends above the level for the largest beta.",
     caption="A larger sharpness lowers the objective and raises the constraint; with the largest sharpness the "
-    f"constraint ends above the level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison. "
+    f"constraint ends above the level. The runs use soft switching with {half_of_clients} clients per round; hard switching is shown for comparison. "
     "Curves are means over the seeds, bands one standard deviation.",
 )
 

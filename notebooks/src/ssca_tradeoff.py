@@ -158,10 +158,10 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
 A = torch.ones(1).double()
 U = torch.tensor([0.4]).double()
-none = torch.zeros(3).double()
-found = best_response(none, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
-gradient = linear[0] + 2 * 0.1 * found.w + 2 / found.nu * found.w
-check("the constraint is active and its multiplier is positive", found.nu > 0 and found.slack < 1e-12)
+zeros = torch.zeros(3).double()
+response = best_response(zeros, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
+gradient = linear[0] + 2 * 0.1 * response.w + 2 / response.nu * response.w
+check("the constraint is active and its multiplier is positive", response.nu > 0 and response.slack < 1e-12)
 _ = check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]

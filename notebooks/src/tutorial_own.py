@@ -112,13 +112,13 @@ x, y = load_digits(return_X_y=True)
 pictures = torch.tensor(x / 16).float().view(-1, 1, 8, 8)
 labels = torch.tensor(y)
 order = (labels + 10 * (torch.arange(len(labels)) % 2)).argsort()  # two digits each
-parts = order.chunk(10)
+rows_of_clients = order.chunk(10)
 loaders = [
-    DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in parts
+    DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in rows_of_clients
 ]
-first = models.mlp((64, 32))
-last = models.mlp((32, 10))
-module = nn.Sequential(nn.Flatten(), first, nn.ReLU(), nn.Dropout(0.2), last)
+first_layer = models.mlp((64, 32))
+last_layer = models.mlp((32, 10))
+module = nn.Sequential(nn.Flatten(), first_layer, nn.ReLU(), nn.Dropout(0.2), last_layer)
 
 # %% tags=["situation"]
 problem = problems.from_clients(
@@ -212,7 +212,7 @@ show(traces, "g")
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()
-clients = [(pictures[k].flatten(1), goals[k]) for k in parts]
+clients = [(pictures[k].flatten(1), goals[k]) for k in rows_of_clients]
 
 
 # %% tags=["situation"]
@@ -254,7 +254,7 @@ halved = {"lr": lambda t: 0.5 ** (t // 50)}
 method = fl.FedAvg(lr=0.3, local_steps=5, participants=4)
 once = {"seeds": [0], "progress": False, "schedules": halved}
 half = fl.run(method, problem, rounds=10, **once)
-whole = fl.run(method, problem, rounds=20, start=half, callback=keep_best, **once)
+finished = fl.run(method, problem, rounds=20, start=half, callback=keep_best, **once)
 
 # %% tags=["nbval-check-output"]
-print(whole.rounds[-1], sorted(best))
+print(finished.rounds[-1], sorted(best))
