@@ -28,9 +28,9 @@ def cross(radius: float) -> Oracle:
     """Oracle of the l1 ball, on the last axis; the first of several largest entries."""
 
     def ask(g: Array) -> Array:
-        first = np.abs(g).argmax(-1)[..., None]
+        largest = np.abs(g).argmax(-1)[..., None]
         answer = np.zeros_like(g)
-        np.put_along_axis(answer, first, np.take_along_axis(g, first, -1), -1)
+        np.put_along_axis(answer, largest, np.take_along_axis(g, largest, -1), -1)
         return np.asarray(-radius * np.sign(answer))
 
     return ask
@@ -229,12 +229,12 @@ def run(
 def naive(problem: Bowls, oracle: Oracle, eta: Array, start: Array) -> Array:
     """Scheme (20), one oracle call for each client at the common model, `[T + 1, R, d]`."""
     x = start
-    found = [start]
+    path = [start]
     for step in eta:
         s = oracle(problem.gradients(x[:, None]))
         x = (1 - step) * x + step * s.mean(1)
-        found.append(x)
-    return np.stack(found)
+        path.append(x)
+    return np.stack(path)
 
 
 def distance(x: Array) -> Array:

@@ -74,7 +74,7 @@ def gaussian_labels(
         v + deviation * torch.randn(n, FEATURES, generator=rng)
         for v, n in zip(centre, sizes, strict=True)
     ]
-    y = torch.cat([(own @ W + b).argmax(1) for own in X])
+    y = torch.cat([(rows_of_client @ W + b).argmax(1) for rows_of_client in X])
     return Generated(torch.cat(X), y, tuple(sizes))
 
 
@@ -109,11 +109,11 @@ def constrained_synthetic(
         rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
     else:
         rows, sizes = label_windows(y, clients, labels, rng)
-    rows, sizes, own = holdout(rows, sizes, TEST_SHARE, rng)
+    rows, sizes, test_rows_of_clients = holdout(rows, sizes, TEST_SHARE, rng)
     choices = {"model": model, "labels": labels, "paper_code": paper_code, "most": most}
     return classifier(
         Samples(X, y),
-        Samples(X[own], y[own]),
+        Samples(X[test_rows_of_clients], y[test_rows_of_clients]),
         rows,
         _network(model, X, classes, rng),
         sizes=sizes,
@@ -158,21 +158,21 @@ def constrained_pictures(
     rng = seeded(seed, "split")
     rows, sizes = split_rows(train.y, train_rows, labels, clients, rng)
     shaped = channels_first if model == "cnn" else flat
-    whole = Samples(shaped(train.X), train.y)
+    samples = Samples(shaped(train.X), train.y)
     if local_test is not None:
-        rows, sizes, own = holdout(rows, sizes, local_test, rng)
-        held = Samples(whole.X[own], whole.y[own])
+        rows, sizes, local_rows = holdout(rows, sizes, local_test, rng)
+        test_samples = Samples(samples.X[local_rows], samples.y[local_rows])
     else:
         assert test is not None
-        held = Samples(shaped(test.X), test.y)
+        test_samples = Samples(shaped(test.X), test.y)
     if test_rows is not None:
-        held = Samples(held.X[:test_rows], held.y[:test_rows])
-    fitted = _network(model, whole.X, len(train.classes), rng)
+        test_samples = Samples(test_samples.X[:test_rows], test_samples.y[:test_rows])
+    fitted = _network(model, samples.X, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
     choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
     return classifier(
-        Samples(whole.X[used], whole.y[used]),
-        held,
+        Samples(samples.X[used], samples.y[used]),
+        test_samples,
         back.view(rows.shape),
         fitted,
         sizes=sizes,
@@ -197,15 +197,15 @@ def _network(
 
 def split_rows(
     y: Int[Tensor, " R"],
-    wanted: int | None,
+    target: int | None,
     labels: int | None,
     clients: int,
     rng: torch.Generator,
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Every client's rows and their numbers, of `wanted` rows of all."""
     chosen = torch.arange(len(y))
-    if wanted is not None:
-        chosen = torch.randperm(len(y), generator=rng)[:wanted]
+    if target is not None:
+        chosen = torch.randperm(len(y), generator=rng)[:target]
     if labels is not None:
         rows, sizes = label_windows(y[chosen], clients, labels, rng)
     else:

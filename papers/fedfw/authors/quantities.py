@@ -50,8 +50,8 @@ def tables(traces: Traces) -> list[pd.DataFrame]:
     by_run = values.set_index(["run", "seed"])[[*UNITS]]
     cells = kit.with_labels(estimates(by_run, UNITS), traces).drop(columns=["index", "run"])
     differences = []
-    for run, other in pairs():
-        apart = kit.minus(values, DEFAULTS, run, other)
+    for run, rival in pairs():
+        apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             points = dict.fromkeys(UNITS, "points")
             differences.append(estimates(apart, points, **difference(run)))
@@ -138,5 +138,5 @@ def best_round(trace: Trace) -> Array:
 
 def at(trace: Trace, rounds: int) -> Array:
     """Test accuracy in % after some rounds, or the last of fewer."""
-    place = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
-    return np.asarray(percent(trace)[:, place])
+    position = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
+    return np.asarray(percent(trace)[:, position])

@@ -82,8 +82,8 @@ def least_gaps(trace: Trace) -> Array:
 
 def early_gap(trace: Trace) -> Array:
     """Per seed the mean of (11) at the server's model over the first rounds."""
-    some = (trace.rounds > 0) & (trace.rounds <= EARLY)
-    return np.asarray(trace.metrics["gap"][:, some].mean(1))
+    early = (trace.rounds > 0) & (trace.rounds <= EARLY)
+    return np.asarray(trace.metrics["gap"][:, early].mean(1))
 
 
 def early_surrogate(trace: Trace) -> Array:
@@ -238,8 +238,8 @@ def errors(traces: Traces, p: Params) -> Iterator[Row]:
         for trace in kit.chosen(traces, labels, DEFAULTS, part="wrong", norm=norm).values():
             times = ratio(excess(trace), excess(exact_run))
             yield row("times", times, **labels_of(trace))
-            more = mean(excess(trace) - excess(exact_run))
-            yield row("more", more, **labels_of(trace))
+            difference = mean(excess(trace) - excess(exact_run))
+            yield row("more", difference, **labels_of(trace))
     runs = sweep(traces, DEFAULTS, "k", part="nuclear")
     gaps = {k: trace.late("fw_gap") for k, trace in runs.items()}
     for k, gap in gaps.items():

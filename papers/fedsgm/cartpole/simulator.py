@@ -69,13 +69,13 @@ def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
     start alike; the log deviation starts at -0.5.
     """
     bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
-    parts = [
+    blocks = [
         (2 * torch.rand(size, generator=rng) - 1) / math.sqrt(inputs)
         for size, inputs in zip(SIZES, bounds, strict=True)
     ]
-    parts[4] = parts[4] * LAST_SCALE
-    parts[5] = torch.tensor([0.0, START_LOG_STD])
-    return torch.cat(parts)
+    blocks[4] = blocks[4] * LAST_SCALE
+    blocks[5] = torch.tensor([0.0, START_LOG_STD])
+    return torch.cat(blocks)
 
 
 def tanh(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
@@ -86,8 +86,15 @@ def tanh(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 def _layers(w: Float[Tensor, "*b d"]) -> tuple[Tensor, ...]:
     """Matrices `[out, in]` and biases of the three layers, in the order of `models.ravel`."""
     A, a, B, b, C, c = torch.split(w, list(SIZES), dim=-1)
-    many = w.shape[:-1]
-    return A.view(*many, HIDDEN, 4), a, B.view(*many, HIDDEN, HIDDEN), b, C.view(*many, 2, -1), c
+    batch_shape = w.shape[:-1]
+    return (
+        A.view(*batch_shape, HIDDEN, 4),
+        a,
+        B.view(*batch_shape, HIDDEN, HIDDEN),
+        b,
+        C.view(*batch_shape, 2, -1),
+        c,
+    )
 
 
 def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
@@ -203,16 +210,16 @@ def simulate(w: Tensor, chance: Tensor) -> Tensor:
         h = tanh(torch.baddbmm(a, _seen(state), At))
         out = torch.baddbmm(c, tanh(torch.baddbmm(bias, h, Bt)), Ct)
         action = CartPole.head.sample(out, quantiles[t])
-        now = log[t]
-        now[..., :4] = state
-        now[..., 4] = time
-        now[..., 5] = action
+        entry = log[t]
+        entry[..., :4] = state
+        entry[..., 4] = time
+        entry[..., 5] = action
         state = step(state, FORCE * action.clamp(-1, 1))
         time = time + 1
         out_of_track, fallen = ends(state)
         over = out_of_track | fallen | (time >= HORIZON)
-        now[..., 6] = forbidden(state)
-        now[..., 7] = over
+        entry[..., 6] = forbidden(state)
+        entry[..., 7] = over
         fresh = starts[(t + 1) % steps]
         state = torch.where(over.unsqueeze(-1), fresh, state)
         time = time * ~over
@@ -233,18 +240,18 @@ def _(
 ) -> tuple[Tensor, int]:
     w_dim, chance_dim = in_dims
     size = cast(int, getattr(info, "batch_size"))  # noqa: B009
-    many = (
+    chances = (
         chance.unsqueeze(0).expand(size, *chance.shape)
         if chance_dim is None
         else chance.movedim(chance_dim, 0)
     )
-    b, k = many.shape[1:3]
+    b, k = chances.shape[1:3]
     if w_dim is None:  # one policy for all: more environments
-        inside = many.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
+        inside = chances.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
         out = simulate(w, inside)
         return out.unflatten(1, (size, k)), 1
     policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
-    out = simulate(policies, many.flatten(0, 1))
+    out = simulate(policies, chances.flatten(0, 1))
     return out.unflatten(0, (size, b)), 0
 
 
@@ -276,7 +283,7 @@ def cartpole(
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
     first, last = budgets
     middle = torch.tensor([(first + last) / 2])
-    own = {"name": "cartpole", "clients": clients, "budgets": list(budgets)}
+    choices = {"name": "cartpole", "clients": clients, "budgets": list(budgets)}
     return Problem(
         name="cartpole",
         data=(torch.linspace(first, last, clients) if clients > 1 else middle,),
@@ -289,7 +296,7 @@ def cartpole(
         metrics=_metrics,
         heldout=(fixed,),
         simulator=simulator,
-        config={**own, "simulator": describe(simulator), "evaluation": evaluation},
+        config={**choices, "simulator": describe(simulator), "evaluation": evaluation},
     )
 
 

@@ -174,9 +174,9 @@ def conjugate_gradient(
         alpha = rr / (p @ Ap).clamp_min(1e-30)
         x = x + alpha * p
         r = r - alpha * Ap
-        before = rr
+        previous = rr
         rr = r @ r
-        p = r + rr / before.clamp_min(1e-30) * p
+        p = r + rr / previous.clamp_min(1e-30) * p
     return x, r
 
 
@@ -193,8 +193,8 @@ def backtrack(
     """
     scales = ratio ** torch.arange(n, dtype=step.dtype, device=step.device)
     good = vmap(lambda scale: divergence(scale * step) <= limit)(scales)  # all trials together
-    first = good & (good.cumsum(0) == 1)
-    return (first * scales).sum() * step
+    first_good = good & (good.cumsum(0) == 1)
+    return (first_good * scales).sum() * step
 
 
 def cosine_basis(
@@ -213,8 +213,8 @@ def cosine_features(
     """cos(z W + phase), and all monomials of z up to degree two: `F = width + (k+1)(k+2)/2`."""
     k = z.shape[-1]
     rows, columns = torch.triu_indices(k + 1, k + 1, device=z.device)
-    one = torch.cat([torch.ones_like(z[..., :1]), z], -1)
-    squares = one.index_select(-1, rows) * one.index_select(-1, columns)
+    extended = torch.cat([torch.ones_like(z[..., :1]), z], -1)
+    squares = extended.index_select(-1, rows) * extended.index_select(-1, columns)
     return torch.cat([torch.cos(z @ basis[:k] + basis[k]), squares], -1)
 
 

@@ -86,8 +86,10 @@ def within(a: Query, b: Query, margin: float) -> Condition:
 
 def gains_diminish(run: dict[str, Label]) -> Condition:
     """Whether the last doubling of the local steps gains less in late f than the first."""
-    one, two, _, ten, twenty = (of(query) for query in along("f", "local_steps", STEPS, run))
-    return (ten - twenty) < (one - two)
+    one_step, two_steps, _, ten_steps, twenty_steps = (
+        of(query) for query in along("f", "local_steps", STEPS, run)
+    )
+    return (ten_steps - twenty_steps) < (one_step - two_steps)
 
 
 ONE_STEP = Control("the run with one local step instead of every run", labels={"local_steps": 1})

@@ -24,10 +24,10 @@ FROZEN = (
 )
 
 
-def below(before: str, splits: tuple[str, ...], method: str) -> Rule:
+def below(start_prefix: str, splits: tuple[str, ...], method: str) -> Rule:
     """SSCA's mean cost over the rounds is below a baseline's, cell by cell."""
     texts = {
-        f"{before}{split}_B{b}": f"{split}, B = {b}" if len(splits) > 1 else f"B = {b}"
+        f"{start_prefix}{split}_B{b}": f"{split}, B = {b}" if len(splits) > 1 else f"B = {b}"
         for split in splits
         for b in BATCHES
     }
@@ -53,10 +53,13 @@ def below(before: str, splits: tuple[str, ...], method: str) -> Rule:
     )
 
 
-def runs(before: str, splits: tuple[str, ...], method: str) -> tuple[str, ...]:
+def runs(start_prefix: str, splits: tuple[str, ...], method: str) -> tuple[str, ...]:
     """The runs behind a rule."""
     return tuple(
-        f"{m}_{before}{split}_B{b}" for split in splits for b in BATCHES for m in ("ssca", method)
+        f"{m}_{start_prefix}{split}_B{b}"
+        for split in splits
+        for b in BATCHES
+        for m in ("ssca", method)
     )
 
 
