@@ -69,11 +69,10 @@ def tables(name: str) -> tuple[data.Table, data.Table]:
     Of scikit-learn's digits, which have no test pictures of their own, the last ones are those.
     """
     if name == "mnist":
-        train = data.mnist("train")
-        test = data.mnist("test")
+        train, test = data.mnist("train"), data.mnist("test")
         return flat(train), flat(test)
-    table = flat(data.digits())
-    return slice_table(table, slice(-HELD)), slice_table(table, slice(-HELD, None))
+    whole = flat(data.digits())
+    return slice_table(whole, slice(-HELD)), slice_table(whole, slice(-HELD, None))
 
 
 def flat(table: data.Table) -> data.Table:
@@ -133,18 +132,18 @@ def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
 
 def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> SSCA | VerticalSSCA:
     """Algorithm 1 (samples) or 3 (features) with the paper's step sizes, but for `changes`."""
-    settings = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
-    return SSCA(**settings) if split == "samples" else VerticalSSCA(**settings)
+    given = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
+    return SSCA(**given) if split == "samples" else VerticalSSCA(**given)
 
 
 def constrained(
     split: str, batch: int, level: float, *, clients: int = CLIENTS, **changes: Any
 ) -> ConstrainedSSCA | ConstrainedVerticalSSCA:
     """Algorithm 2 or 4: the smallest |w|^2 whose cost is at most `level`; the rest as `ssca`."""
-    settings = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
+    given = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
     # growth is whole: `store.groups` tries 0.5 for every float, and growth is at least 1
-    settings |= {"objective": "norm", "growth": 1, **changes}
-    return (ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA)(**settings)
+    given |= {"objective": "norm", "growth": 1, **changes}
+    return (ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA)(**given)
 
 
 def sgd(

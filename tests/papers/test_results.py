@@ -192,10 +192,16 @@ def test_a_verdict_changes_with_the_numbers():
     numbers = store.read_numbers("np_workshop")
     (c4,) = (c for c in study.claims if c.id == "fedsgm/C4")
     most, half, few = (Number(x, x, x, ()) for x in (0.95, 0.6, 0.1))
-    assert c4.rule({**numbers, "C4.share": few}).verdict == "not reproduced"
-    assert c4.rule({**numbers, "C4.share": most}).verdict == "reproduced"
-    assert c4.rule({**numbers, "C4.share": half}).verdict == "mixed"
-    assert c4.rule({**numbers, "C4.control": most, "C4.share": most}).verdict == "not judged"
+    for late, mean, verdict in (
+        (half, few, "not reproduced"),
+        (most, most, "reproduced"),
+        (most, half, "mixed"),
+    ):
+        changed = {"late_within_fall": late, "mean_within_fall": mean}
+        assert c4.rule({**numbers, **changed}).verdict == verdict
+    controls = {f"{name}_within_fall_control": most for name in ("late", "mean")}
+    reached = {f"{name}_within_fall": most for name in ("late", "mean")}
+    assert c4.rule({**numbers, **reached, **controls}).verdict == "not judged"
 
 
 def test_an_unknown_profile_is_one_sentence(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from papers.fedsgm.bounds import claims
 from papers.fedsgm.bounds.quantities import derive
 from papers.fedsgm.bounds.runs import specs
 from papers.kit.health import HealthCheck
@@ -15,7 +16,7 @@ PARAMETERS = parameters(
         (0, 1),
     ),
     rounds=("rounds T where T is not varied", 1000, 60),
-    horizons=("rounds T of the sweep over T", (30, 100, 300, 1000, 3000, 10000), (20, 40, 60)),
+    horizons=("rounds T of the sweep over T", claims.HORIZONS, (20, 40, 60)),
     local_steps=("local steps E", 2),
     participants=("clients a round, of 10, for the theorems with sampled clients", 5),
     up=("K/d of the uplink, Top-K or Rand-K", 0.5),
@@ -40,6 +41,7 @@ STUDY = Study(
     paper="F",
     specs=specs,
     derive=derive,
+    claims=claims.CLAIMS,
     watch={"weak_*": HealthCheck("g"), "*": HealthCheck("f_gap", guard="g")},
     **PARAMETERS,
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +13,7 @@ from fedlib.core.trace import Array
 from papers.fedsgm.cartpole.runs import defaults
 from papers.fedsgm.curves import mean_change, second_half
 from papers.kit.numbers import Number, exact, mean, share
-from papers.kit.quantities import Quantities, of_runs, row, table
+from papers.kit.quantities import Quantities, Row, of_runs, row, run_of, table
 from papers.kit.study import Params, Traces
 
 BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
@@ -23,7 +26,25 @@ def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, and the cost at which soft switching should settle."""
     settled = exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])
     predicted = table([row("predicted", settled, prediction="soft_level")])
-    return Quantities.of([of_runs(traces, measures), predicted], defaults(p))
+    usual = defaults(p)
+    hard = run_of(traces, usual, switch="hard", fraction=0.5)
+    return Quantities.of([of_runs(traces, measures), predicted, table(null_data(hard))], usual)
+
+
+def null_data(trace: Trace) -> Iterator[Row]:
+    """The measures of a run on two disjoint halves of its seeds: between them is no effect."""
+    half = len(trace.seeds) // 2
+    for number in range(2):
+        subset = some_seeds(trace, slice(number * half, (number + 1) * half))
+        for name, measured in measures(subset).items():
+            yield row(name, measured, half=number)
+
+
+def some_seeds(trace: Trace, rows: slice) -> Trace:
+    """A run on some of its seeds."""
+    metrics = {name: curve[rows] for name, curve in trace.metrics.items()}
+    info = {name: curve[rows] for name, curve in trace.info.items()}
+    return replace(trace, metrics=metrics, info=info, seeds=trace.seeds[rows], state=None)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import pairwise
 
 from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE
@@ -91,6 +92,19 @@ def instead(runs: list[Run], substitute: Run, *measures: str) -> dict[Query, Que
     }
 
 
+HALVES: list[Run] = [{"half": 0}, {"half": 1}]
+
+
+def null(first: list[Run], second: list[Run], *measures: str) -> Control:
+    """No effect: hard FedSGM on two disjoint halves of the thirty seeds, in place of two sides."""
+    return Control(
+        "hard FedSGM on two disjoint halves of thirty seeds instead of both methods",
+        instead(first, HALVES[0], *measures) | instead(second, HALVES[1], *measures),
+    )
+
+
+FEDERATED_TWINS = [*TWINS.values()]
+CENTRALIZED_TWINS = [CENTRAL | run for run in FEDERATED_TWINS]
 PRICE = "The price is the rise of the loss above that of FedAvg, which has no constraint."
 C22_OPEN = multiverse.rule(
     "C22",
@@ -110,12 +124,7 @@ C22 = Rule(
         },
     },
     note=f"{PRICE} Soft switching has a smaller gap and a larger loss than both rivals.",
-    control=Control(
-        "the tuned penalty instead of soft switching", instead([SOFT], TUNED, "f", "g")
-    ),
-)
-AS_FEDERATED = Control(
-    "the federated method instead of its centralized twin", labels={"training": "federated"}
+    control=null([SOFT], [*RIVALS.values()], "f", "g"),
 )
 C29 = Rule(
     {
@@ -126,7 +135,7 @@ C29 = Rule(
             for twin_text, twin in TWINS.items()
         }
     },
-    control=AS_FEDERATED,
+    control=null(CENTRALIZED_TWINS, FEDERATED_TWINS, "mean_f"),
 )
 C30 = Rule(
     {
@@ -150,7 +159,7 @@ C31 = Rule(
     },
     note="More conservative means a smaller gap, not a larger loss: by the same paragraph of the "
     "paper, the loss falls fastest with the centralized methods.",
-    control=AS_FEDERATED,
+    control=null(CENTRALIZED_TWINS, FEDERATED_TWINS, "g"),
 )
 
 
@@ -177,10 +186,28 @@ C33 = Rule(
             for text, rival in RIVALS.items()
         }
     },
-    control=Control(
-        "the tuned penalty instead of soft switching",
-        instead([SOFT | FRESH], TUNED | FRESH, "oscillation"),
-    ),
+    control=null([SOFT | FRESH], [run | FRESH for run in RIVALS.values()], "oscillation"),
+)
+
+
+def penalty(rho: float) -> Run:
+    """The labels of Penalty-FedAvg on thirty seeds."""
+    return {"method": "penalty", "rho": rho, **FRESH}
+
+
+C38 = Rule(
+    {
+        f"the late gap with rho = 0.1 exceeds {FEASIBLE * EPSILON:g}, 5 % above its level": of(
+            "g", **penalty(0.1)
+        )
+        > FEASIBLE * EPSILON,
+        "the mean loss over the run is higher with the larger penalty": {
+            f"{larger:g} against {smaller:g}": of("mean_f", **penalty(larger))
+            > of("mean_f", **penalty(smaller))
+            for smaller, larger in pairwise(RHOS)
+        },
+    },
+    control=null([penalty(0.1), penalty(10.0)], [penalty(1.0)], "g", "mean_f"),
 )
 
 FROZEN = (
@@ -196,7 +223,6 @@ FEDERATED: Runs = {
 }
 CENTRALIZED: Runs = {f"centralized {text}": CENTRAL | run for text, run in FEDERATED.items()}
 CHOSEN = BEST_CONEX | FRESH
-HALVES: list[Run] = [{"half": 0}, {"half": 1}]
 C31_THIRTY = Rule(
     {
         "the centralized method has the smaller late gap": {
@@ -204,11 +230,7 @@ C31_THIRTY = Rule(
         }
     },
     note=FROZEN,
-    control=Control(
-        "hard FedSGM on two disjoint halves of the seeds instead of both methods",
-        instead([*CENTRALIZED.values()], HALVES[0], "g")
-        | instead([*FEDERATED.values()], HALVES[1], "g"),
-    ),
+    control=null([*CENTRALIZED.values()], [*FEDERATED.values()], "g"),
 )
 C32_THIRTY = Rule(
     {
@@ -223,7 +245,7 @@ C32_THIRTY = Rule(
 ON_FRESH = tuple(
     name for run in (*FEDERATED.values(), *CENTRALIZED.values()) for name in names(**run)
 )
-on_thirty = partial(Reading, "on thirty seeds", needs=Needs(parameters=("fresh",)))
+ON_THIRTY = Needs(parameters=("fresh",))
 
 ALL_OPEN = [
     name
@@ -274,19 +296,27 @@ CLAIMS = (
     figure_7(
         id="fedsgm/C31",
         wording="Centralized methods are more conservative than federated ones.",
-        rule=C31,
-        runs=(*MODES, *PENALTIES, *POOLED),
-        reading="on five seeds",
-        readings=(on_thirty(rule=C31_THIRTY, runs=ON_FRESH, rule_fixed="67b7b5ba"),),
+        rule=C31_THIRTY,
+        runs=ON_FRESH,
+        needs=ON_THIRTY,
+        rule_fixed="67b7b5ba",
+        reading="on thirty seeds",
+        readings=(Reading("on five seeds", C31, (*MODES, *PENALTIES, *POOLED)),),
     ),
     figure_7(
         id="fedsgm/C32",
         wording="IPP ConEx is the most conservative.",
-        rule=C32,
-        runs=(*MODES, *PENALTIES, *POOLED, *(name for run in ON_GRID for name in names(**run))),
-        reading="on five seeds, some setting of ConEx",
+        rule=C32_THIRTY,
+        runs=(*ON_FRESH, *names(**CHOSEN)),
+        needs=ON_THIRTY,
+        rule_fixed="c6629fe9",
+        reading="on thirty seeds",
         readings=(
-            on_thirty(rule=C32_THIRTY, runs=(*ON_FRESH, *names(**CHOSEN)), rule_fixed="c6629fe9"),
+            Reading(
+                "on five seeds, some setting of ConEx",
+                C32,
+                (*MODES, *PENALTIES, *POOLED, *(name for run in ON_GRID for name in names(**run))),
+            ),
         ),
     ),
     figure_7(
@@ -295,5 +325,16 @@ CLAIMS = (
         rule=C33,
         runs=(*names(method=MODES, **FRESH), *names(method="penalty", rho=RHOS, **FRESH)),
         rule_fixed="43651f8f",
+    ),
+    Claim(
+        id="fedsgm/C38",
+        paper="F",
+        place="appendix F.3",
+        wording="As in Figure 6, a larger penalty slows Penalty-FedAvg, and a smaller one leaves "
+        "it infeasible.",
+        rule=C38,
+        runs=names(method="penalty", rho=RHOS, **FRESH),
+        figure="trade_off",
+        needs=Needs(parameters=("rhos",)),
     ),
 )

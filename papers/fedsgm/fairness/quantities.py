@@ -73,11 +73,17 @@ def tuned_penalties(traces: Traces, tolerance: float, usual: Defaults) -> Iterat
 
 
 def null_data(trace: Trace) -> Iterator[Row]:
-    """The gap of a run on two disjoint halves of the seeds: between them there is no effect."""
-    gap = trace.late("g")
-    half = len(gap) // 2
-    yield row("g", mean(gap[:half]), half=0)
-    yield row("g", mean(gap[half : 2 * half]), half=1)
+    """Measures of a run on two disjoint halves of the seeds: between them there is no effect."""
+    curves = {
+        "f": trace.late("f"),
+        "g": trace.late("g"),
+        "mean_f": trace.of_rounds("f").mean(1),
+        "oscillation": oscillation(trace),
+    }
+    for name, values in curves.items():
+        half = len(values) // 2
+        yield row(name, mean(values[:half]), half=0)
+        yield row(name, mean(values[half : 2 * half]), half=1)
 
 
 def better_trade_off(

@@ -6,24 +6,34 @@ are the sentences of C5 to C27, which were judged at step size 0.3 on splits tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import partial
-from itertools import pairwise
 
-from papers.fedsgm.np_protocol.quantities import LEVEL_SLACK, PARTS, SLACK, START
+from papers.fedsgm.np_protocol.quantities import LEVEL_SLACK, SLACK, START
 from papers.fedsgm.np_protocol.runs import PENALTY
 from papers.fedsgm.np_unified import claims as unified
 from papers.fedsgm.np_unified.claims import (
     ALL,
+    AT_EACH_E,
+    AT_EACH_SIZE,
     BETAS,
+    BY_MODE,
     CURVES,
     FEW,
     GROUPS,
     MEMBERS,
     NAMED,
+    OF_COMPRESSION,
     RHOS,
     SETTINGS,
     STEPS,
+    UNCOMPRESSED,
+    WITH_AND_WITHOUT,
+    Run,
+    Runs,
+    each_of,
+    null,
+    steadily,
 )
 from papers.fedsgm.np_unified.runs import MODES
 from papers.kit.claims import Claim, Reading
@@ -43,45 +53,13 @@ VARIES = {
     "oscillation": "the mean change of the constraint from round to round",
 }
 
-Run = dict[str, Label]
-#: Runs in words -> their labels.
-Runs = Mapping[str, Run]
-Cells = dict[str, Condition]
-
-BY_MODE: Runs = {text: {"switch": mode} for mode, text in NAMED.items()}
 BY_RHO: Runs = {f"rho = {rho:g}": {**PENALTY, "rho": rho} for rho in RHOS}
 names = partial(names_of, PAPER)
-
-
-def along(runs: Iterable[Run], label: str, values: Iterable[Label]) -> list[Run]:
-    """Each of some runs with each value of a label."""
-    values = [*values]
-    return [{**run, label: x} for run in runs for x in values]
 
 
 def named(runs: Iterable[Run]) -> tuple[str, ...]:
     """The names of runs."""
     return tuple(name_of(run, PAPER) for run in runs)
-
-
-def null(runs: Sequence[Run], *measures: str) -> Control:
-    """No effect: hard switching on disjoint sets of splits, in place of runs that differ."""
-    instead = {}
-    for number, run in enumerate(runs):
-        for measure in measures:
-            instead[Query.of(measure, **run)] = Query.of(measure, part=number % PARTS)
-    return Control("hard switching on disjoint sets of splits instead of each run", instead)
-
-
-def steadily(measure: str, label: str, values: Sequence[float], runs: Runs, up: bool) -> Cells:
-    """From each value of a sweep to the next a measure rises, or falls, for each of some runs."""
-    cells: Cells = {}
-    for text, run in runs.items():
-        for low, high in pairwise(values):
-            start = of(measure, **run, **{label: low})
-            end = of(measure, **run, **{label: high})
-            cells[f"{text}, {low} to {high}"] = end > start if up else end < start
-    return cells
 
 
 R5 = Rule(
@@ -106,7 +84,6 @@ R5 = Rule(
         },
     ),
 )
-AT_EACH_E = along(SETTINGS.values(), "local_steps", STEPS)
 
 
 def gain(measure: str, run: Run, start: int, end: int) -> Term:
@@ -148,7 +125,6 @@ def unsteady(measure: str) -> Rule:
     )
 
 
-AT_EACH_SIZE = along(BY_MODE.values(), "participants", MEMBERS)
 R8 = Rule(
     {
         "the mean of f + 4 max(0, g - epsilon) over all rounds falls from 2 to 5, 10, 15 and 20 "
@@ -198,13 +174,7 @@ def hard_to_find(measure: str, slack: str) -> Rule:
     )
 
 
-UNCOMPRESSED: Run = {"fraction": 1.0}
-NO_FEEDBACK: Run = {"feedback": False}
-OF_COMPRESSION = [
-    {**run, **change} for run in BY_MODE.values() for change in ({}, NO_FEEDBACK, UNCOMPRESSED)
-]
 R11 = Rule(unified.C11.primary, note=FROZEN, control=null(OF_COMPRESSION, "f", "early"))
-WITH_AND_WITHOUT = [{**run, **change} for run in SETTINGS.values() for change in ({}, UNCOMPRESSED)]
 
 
 def unstable(measure: str) -> Rule:
@@ -355,7 +325,7 @@ CLAIMS = (
         },
     ),
     again(13, named(WITH_BETAS), R13),
-    again(15, named([*SETTINGS.values(), *along(SOFT.values(), "beta", (20.0, 4000.0))]), R15),
+    again(15, named([*SETTINGS.values(), *each_of(SOFT.values(), "beta", (20.0, 4000.0))]), R15),
     again(26, (*names(switch=MODES, participants=ALL), *names(method="SGM", switch=MODES)), R26),
     again(27, (*SHARPNESSES, *PENALTIES[1:]), R27),
 )

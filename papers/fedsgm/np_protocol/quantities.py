@@ -14,6 +14,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedsgm.curves import FEASIBLE, jitter, oscillation, over_limit, tuned
 from papers.fedsgm.np_protocol.runs import PENALTY, TUNING, defaults
+from papers.fedsgm.np_unified.quantities import PARTS
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import (
     Defaults,
@@ -33,7 +34,6 @@ MERIT = 4.0  # the weight of the excess of g in `merit`, more than every multipl
 EARLY = 50  # rounds
 SLACK = 0.05  # of the fall from the start: what counts as no difference
 LEVEL_SLACK = 1.25  # the earlier rule's slack of C10, a factor on the level
-PARTS = 5  # into which the splits of a run are divided for null data
 #: Label of a grid -> what its values are called.
 KNOBS = {"beta": "beta", "rho": "penalty"}
 #: Runs along a grid by the value there; the grids of sharpnesses and of penalties by their label.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations, product
+from math import log
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from papers.kit.rules import State, of
 from papers.kit.study import Params, Traces
 
 SPREAD = 200  # the largest penalty over the smallest whose spread is set against that of beta
+START = log(2)  # f and g at w = 0
+PARTS = 5  # into which the splits of a run are divided for null data
 GOOD = 1.25  # a penalty is right if its late f is at most this times that of soft FedSGM
 EARLY = 50  # first rounds, in which the runs still descend
 WEIGHT = 4.0  # of the excess in the merit: more than every multiplier
@@ -59,6 +62,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         means_of_three(values, p, tolerance, usual),
         right_penalties(best),
         spreads(values, p, usual),
+        kit.table(null_data(by_run)),
         gradients(measured["hard"]),
         predictions(values, with_all, tolerance, usual),
     ]
@@ -74,6 +78,8 @@ def measures(frame: pd.DataFrame, tolerance: float) -> pd.DataFrame:
     """
     late = {name: per_seed(kit.late(frame, name), name, ["run"]) for name in ("f", "g", "g_max")}
     values = pd.DataFrame(late)
+    values["f_fall"] = START - values["f"]
+    values["g_fall"] = START - values["g"]
     values["infeasible"] = values["g"] > FEASIBLE * tolerance
     second_round = frame.groupby("run")["round"].transform(lambda rounds: rounds.unique()[1])
     rows = kit.starts(frame[second_round == 1], "g")
@@ -133,8 +139,8 @@ def best_settings(best: pd.DataFrame) -> pd.DataFrame:
 def right_penalties(best: pd.DataFrame) -> pd.DataFrame:
     """How many of the penalties are right on a split."""
     penalties = best[best["method"] == PENALTY["method"]]
-    shares = penalties.groupby("seed")["right"].mean()
-    return pd.DataFrame([row("right", mean(shares, "of penalties"), setting="tuned", **PENALTY)])
+    each = penalties.groupby("seed")["right"].mean()
+    return pd.DataFrame([row("right", mean(each, "of penalties"), setting="tuned", **PENALTY)])
 
 
 def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
@@ -142,8 +148,8 @@ def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
     rows = along(values, ["participants", "beta"], usual, method="FedSGM", switch="soft")
     late = rows[["f", "g"]].unstack("beta").stack(0)
     beta = usual["beta"]
-    differences = late.drop(columns=[beta, LIMIT]).sub(late[beta], axis=0).stack().unstack(-2)
-    return estimates(differences.add_suffix("_more"), switch="soft")
+    more = late.drop(columns=[beta, LIMIT]).sub(late[beta], axis=0).stack().unstack(-2)
+    return estimates(more.add_suffix("_more"), switch="soft")
 
 
 def limits(frame: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFrame:
@@ -167,13 +173,11 @@ def means_of_three(
     At the paper's setting, with all clients, and at the smallest step size.
     """
     rows = []
-    participants = p["participants"]
+    some = p["participants"]
     lr_used = float(p["lr"])
     slowest = float(min(p["lrs"]))
     for mode in MODES:
-        settings = dict.fromkeys(
-            [(participants, lr_used), (CLIENTS, lr_used), (participants, slowest)]
-        )
+        settings = dict.fromkeys([(some, lr_used), (CLIENTS, lr_used), (some, slowest)])
         for participants, lr in settings:
             labels = {"switch": mode, "participants": participants, "lr": lr}
             run = along(values, [], usual, method="FedSGM", **labels)
@@ -199,7 +203,23 @@ def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFram
         groups = rows[["f", "g"]].groupby(level="seed")
         spread = (groups.max() - groups.min()).add_prefix("spread_")
         tables.append(estimates(spread, knob=knob))
+        half = len(spread) // 2
+        for number in range(2):
+            rows_of_half = spread.iloc[number * half : (number + 1) * half]
+            tables.append(estimates(rows_of_half, knob=knob, half=number))
     return pd.concat(tables)
+
+
+def null_data(by_run: pd.DataFrame) -> Iterator[kit.Row]:
+    """The measures of hard switching on disjoint sets of splits: between them is no effect."""
+    hard = by_run.loc["hard"]
+    size = len(hard) // PARTS
+    if size == 0:
+        return
+    for part in range(PARTS):
+        rows = hard.iloc[part * size : (part + 1) * size]
+        for measure in ("f", "g", "merit", "early", "oscillation", "scatter"):
+            yield row(measure, mean(rows[measure]), part=part)
 
 
 def final_models(trace: Trace) -> list[tuple[Problem, torch.Tensor]]:
@@ -268,14 +288,14 @@ UNSTEADY: tuple[Callable[[Trace], Array], ...] = (
 def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[tuple[State, State]]:
     """In every open setting, by every measure, whether beta = 20 is less stable than beta = 40.
 
-    The control is beta = 40 against itself.
+    Null data are beta = 40 on two disjoint halves of the seeds.
     """
     larger = of("low") > of("high")
     for start, measure in product(open_starts(), UNSTEADY):
-        values = []
-        for beta in OPEN_BETAS:
-            run = run_of(traces, usual, switch="soft", beta=beta, **start)
-            values.append(mean(measure(run)))
-        low, high = values
-        state = larger.holds({"low": low, "high": high})
-        yield state, larger.holds({"low": high, "high": high})
+        low, high = (
+            measure(run_of(traces, usual, switch="soft", beta=beta, **start)) for beta in OPEN_BETAS
+        )
+        half = len(high) // 2
+        state = larger.holds({"low": mean(low), "high": mean(high)})
+        null = {"low": mean(high[:half]), "high": mean(high[half : 2 * half])}
+        yield state, larger.holds(null)

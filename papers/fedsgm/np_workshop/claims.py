@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import partial
 from math import log
 
-from papers.fedsgm import multiverse
 from papers.fedsgm.np_workshop.quantities import ABOUT
 from papers.fedsgm.np_workshop.runs import CLASSES, MODES, OPEN_BETAS, OPEN_FRACTIONS, OPEN_LRS
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.quantities import Label, Query, names_of
-from papers.kit.rules import Condition, Control, Rule, Size, alike, between, most, of
+from papers.kit.rules import Control, Rule, Size, alike, between, most, of
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
 CURVES = {"f": "objective", "g": "constraint"}
+OBJECTIVES = {"late": "late objective", "mean": "mean objective over the run"}
+MOST = 0.9  # the share of open settings in which a sentence holds almost everywhere
 NAMED = {mode: f"{mode} switching" for mode in MODES}
 
 #: The labels of runs at the paper's setting.
@@ -55,23 +56,6 @@ FREE = Rule(
 )
 
 
-def recovers(beta: float) -> Rule:
-    """That soft switching behaves as hard switching does."""
-    return Rule(
-        {
-            f"the late {words} is within 5 % of hard switching's": within_5(curve, beta)
-            for curve, words in CURVES.items()
-        },
-        control=Control("beta = 5 instead of the larger beta", labels={"beta": 5.0}),
-    )
-
-
-def within_5(curve: str, beta: float) -> Condition:
-    """Whether a late value is that of hard switching but for 5 %, seed by seed."""
-    hard = of(curve, switch="hard")
-    return abs(of(curve, switch="soft", beta=beta) - hard) <= 0.05 * hard
-
-
 C1 = Rule(
     {
         f"the late objective falls below ln2/4 (= {START / 4:.3f})": {
@@ -95,9 +79,7 @@ C2 = Rule(
         )
         <= 0,
     },
-    control=Control(
-        "hard and soft switching exchanged", labels={"switch": {"hard": "soft", "soft": "hard"}}
-    ),
+    control=Control("hard switching instead of soft", labels={"switch": "hard"}),
 )
 AT_STEP_1 = Query.of("ratio", lr=1.0)
 C3 = Rule(
@@ -107,20 +89,44 @@ C3 = Rule(
         )
     },
     note="The full paper plots the best of the step sizes 1, 0.1, 0.01, ..., which is 1 here.",
-    control=Control("hard switching against itself", {AT_STEP_1: 1.0}),
+    control=Control("step size 0.01 instead of 1", {AT_STEP_1: Query.of("ratio", lr=0.01)}),
     sizes=(Size(AT_STEP_1, 4.0, "text on Figure 1"),),
 )
-C3_OPEN = multiverse.rule(
-    "C3",
-    "hard switching against itself",
-    "The claim holds in a setting if the ratio of violations is nearer to 4 than to 2 or 8.",
+NULL = "hard switching on two disjoint halves of the seeds"
+C3_OPEN = Rule(
+    {
+        "in at least nine of ten settings hard switching has 2.83 to 5.66 times the violating "
+        "rounds of soft switching": {
+            f"step size {lr:g}": of("about_four", lr=lr) >= MOST for lr in OPEN_LRS
+        }
+    },
+    note="The paper prints no step size. The settings at each are all combinations of K/d, of the "
+    "class whose loss is the constraint, and of beta.",
+    control=Control(
+        NULL,
+        {Query.of("about_four", lr=lr): Query.of("about_four_null", lr=lr) for lr in OPEN_LRS},
+    ),
 )
-C4_OPEN = multiverse.rule(
-    "C4",
-    "soft switching at the smallest step size, whatever that of hard switching",
-    "The claim holds in a setting if soft switching's objective is at most 5 % above hard "
-    "switching's.",
-)
+
+
+def hardly_larger(margin: str, words: str) -> Rule:
+    """That soft switching's objective hardly exceeds hard switching's, in almost all settings."""
+    return Rule(
+        {
+            "in at least nine of ten settings soft switching's objective exceeds hard switching's "
+            f"by at most 5 % of {words}": {
+                text: of(f"{name}_within_{margin}") >= MOST for name, text in OBJECTIVES.items()
+            }
+        },
+        note="The settings are all combinations of step size, K/d, class and beta that the paper "
+        "leaves open.",
+        control=Control(
+            "soft switching at the smallest step size, whatever that of hard switching",
+            {f"{name}_within_{margin}": f"{name}_within_{margin}_control" for name in OBJECTIVES},
+        ),
+    )
+
+
 C25 = Rule(
     {
         "the seeds' curves are closer to their median with soft than with hard switching": {
@@ -130,7 +136,16 @@ C25 = Rule(
         }
     },
     note="400 fresh seeds, after 60 earlier ones.",
-    control=Control("hard switching instead of soft", labels={"switch": "hard"}),
+    control=Control(
+        NULL,
+        {
+            Query.of(f"band_{curve}", switch=mode, splits="fresh"): Query.of(
+                f"band_{curve}", half=half
+            )
+            for half, mode in enumerate(MODES)
+            for curve in CURVES
+        },
+    ),
 )
 PREDICTED_SHARE = of("predicted", prediction="share")
 P1 = Rule(
@@ -182,48 +197,36 @@ CLAIMS = (
     ),
     workshop(
         id="fedsgm/C3",
-        rule_fixed="",
         place="text on Figure 1",
         wording="Soft switching has about four times fewer violating rounds than hard switching.",
         rule=C3_OPEN,
         runs=ALL_OPEN,
         figure="learning_rates",
-        reading="in all settings that the paper leaves open",
+        reading="in all settings that the paper leaves open, by step size",
         readings=(
             Reading(
                 "at the step size that the full paper's protocol chooses, 1",
                 C3,
-                names(switch=MODES, lr=1.0),
+                names(switch=MODES, lr=(1.0, 0.01)),
                 rule_fixed=COMMIT,
             ),
         ),
     ),
     workshop(
         id="fedsgm/C4",
-        rule_fixed="",
         place="text on Figure 1",
         wording="The gain of soft switching in feasibility does not compromise its convergence.",
-        rule=C4_OPEN,
+        rule=hardly_larger("fall", "the latter's fall from the start"),
         runs=ALL_OPEN,
         figure="sharpness",
-        reading="in all settings that the paper leaves open",
-        readings=(Reading("late f at beta = 200", FREE, SHARPEST, rule_fixed=COMMIT),),
-    ),
-    workshop(
-        id="fedsgm/C34",
-        place="Section 1",
-        wording="Soft switching recovers the hard regime once beta is at least 2/epsilon.",
-        rule=recovers(20.0),
-        runs=(*MAIN, *names(switch="soft", beta=5.0)),
-        figure="sharpness",
-        reading="beta = 2/epsilon",
+        reading="but for a share of the fall from the start",
         readings=(
             Reading(
-                "beta = 200, ten times as much",
-                recovers(200.0),
-                SHARPEST,
-                rule_fixed=COMMIT,
+                "but for a share of the level",
+                hardly_larger("level", "the latter"),
+                ALL_OPEN,
             ),
+            Reading("late f at beta = 200", FREE, SHARPEST, rule_fixed=COMMIT),
         ),
     ),
     workshop(

