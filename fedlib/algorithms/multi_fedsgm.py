@@ -150,8 +150,7 @@ class MultiFedSGM(SwitchingWork):
         objectives = problem.num_objectives
         lam = problem.w0.new_full((objectives,), 1 / objectives)
         if isinstance(self.weights, FixedWeights):
-            unused_gram = torch.diag(lam)
-            lam = self.weights(unused_gram, lam)
+            lam = self.weights(lam.new_zeros(objectives, objectives), lam)
         return State(**self.start(problem), lam=lam)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:

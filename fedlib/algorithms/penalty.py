@@ -58,10 +58,9 @@ class PenaltyFedAvg(LocalWork):
     local : LocalSteps
         Rule for the local steps, `SGD()` or `Adam()`.
 
-    Differs: the optional compression of the paper's appendix G.1 is left out. If the
-    constraints are not means over clients (`Pooled`, `OfMeans`), the clients send statistics in
-    line 2, and `on` is multiplied by their slopes. If there are several constraints, the g of lines
-    3 and 5 is the largest.
+    Differs: if the constraints are not means over clients (`Pooled`, `OfMeans`), the clients send
+    statistics in line 2, and `on` is multiplied by their slopes. If there are several constraints,
+    the g of lines 3 and 5 is the largest.
     """
 
     lr: Positive

@@ -55,11 +55,9 @@ page = STUDIES["cmoo_many"].page(globals())
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
 work |= {"batch_size": page.batch, "shared": 28_515, "lr": 0.3, "server_lr": 1.6}
-fedcmoo = FedCMOO(**work)
-fsmgda = FSMGDA(**work, least=Least(0.002, mixture=False))
+fedcmoo, fsmgda = FedCMOO(**work), FSMGDA(**work, least=Least(0.002, mixture=False))
 traces = page.run(halves_fedcmoo=fedcmoo, halves_fsmgda=fsmgda)
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 print(source_text(traces, "forty attributes of a digit and an item"))
 
 # %% [markdown]
@@ -101,8 +99,8 @@ plot.show(
 
 # %% tags=["hide-input"]
 runs = {f"{t} tasks, {TWO[m]}": {"tasks": s, "method": m} for s, t in SETS.items() for m in TWO}
-measures = {"accuracy": "final accuracy", "upload": "upload per client and round"}
-report.runs_table(numbers, runs, measures, health)
+held = {"accuracy": "final accuracy", "upload": "upload per client and round"}
+report.runs_table(numbers, runs, held, health)
 
 # %% [markdown]
 # *Final* values are means over the last fifth of the evaluations on the test pictures.

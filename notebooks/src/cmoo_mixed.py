@@ -54,8 +54,7 @@ page = STUDIES["cmoo_mixed"].page(globals())
 
 # %%
 traces = page.run(**{name: method(name, DATA, page.params) for name in MIXED})
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 print(source_text(traces, "MNIST"))
 
 # %% [markdown]

@@ -69,8 +69,7 @@ fedcmoo = FedCMOO(
     local=Adam(),
 )
 traces = page.run(fedcmoo=fedcmoo)
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 print(source_text(traces, "QM9"))
 
 # %% [markdown]

@@ -72,8 +72,7 @@ runs = {
     for s in page.seeds
 }
 traces = page.run(**runs)
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # ## Table 3

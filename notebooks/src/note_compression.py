@@ -254,17 +254,12 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **F Theorem 7, third term of $\Gamma$.** Its statement prints $\sqrt{1-q}$ instead of $\sqrt{1-q_0}$, which Theorem
-#   1 and the proof have. At $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The
+# * **F Theorem 7, third term of $\Gamma$.** In the text that we have, its statement prints $\sqrt{1-q}$ instead of
+#   $\sqrt{1-q_0}$, which Theorem 1 and the proof have; a subscript may be lost. At $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The
 #   term rests on the false claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`,
 #   {prf:ref}`comp-lemma-cancel`).
 # * **Random compressors.** The proofs of F Theorems 6 and 8 treat $\mathcal A$, which depends on the compressors'
 #   draws, as fixed inside an expectation. Only the bound on the expected regret remains true ({prf:ref}`comp-theorem`).
-# * **Rate of the uplink alone.** For all clients, F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields
-#   $O(\sqrt{(E+1/q)/T})$. The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
-# * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
-#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
-#   because of its term $\frac{20E}{q^2}$.
 # * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
 #   $g(\bar w)\le\epsilon$, which is weaker if $g(w^*)<0$. A check below refutes the claim.
 # ```
@@ -304,9 +299,7 @@ from papers.kit.parameters import settle
 
 globals().update(settle(globals(), seed=0, instances=(40, 6), rounds=(1000, 200)))
 seeds = range(seed, seed + instances)
-E = 3
-N = 8
-d = 20
+E, N, d = 3, 8, 20
 
 
 @cache  # its reference solution is computed once
@@ -316,8 +309,8 @@ def instance(number):
 
 def method(q, q0, participants=N, local_steps=E):
     rate = theorem_6(Setting(D=1.0, G=1.0, E=local_steps, T=rounds, N=N, q=q, q0=q0))
-    compression = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
-    return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **compression)
+    more = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
+    return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **more)
 
 
 def walk(algorithm, problem, steps=40):
@@ -344,8 +337,7 @@ def plain_step(algorithm, problem, w, draw):
 
 # %% tags=["hide-input", "nbval-check-output"]
 problem = instance(seed)
-errors = {}
-turned = {}
+errors, turned = {}, {}
 for n in (8, 3):
     algorithm = replace(method(0.1, 0.1, participants=n), lr=0.05, tolerance=0.1)
     states, draws = walk(algorithm, problem)
@@ -370,17 +362,14 @@ _ = check("with the sign of the residual reversed, this fails", bool(min(turned.
 # rounds of one instance, with their bounds.
 
 # %% tags=["hide-input", "nbval-check-output"]
-measured = {}
-curves = {}
-limits = {}
+measured, curves, limits = {}, {}, {}
 for q in (0.05, 0.1, 0.25, 0.5):
     algorithm = replace(method(q, q), lr=0.05, tolerance=0.1)
     states, _ = walk(algorithm, problem)
     residual = torch.stack([state.residual.norm(dim=-1).max() for state in states]) / E  # G = 1
     message = max((s.x - u.x).norm() for s, u in pairwise(states)) / (algorithm.lr * E)
     gap = max((state.x - state.w).norm() for state in states) / (algorithm.lr * E)
-    curves[f"q = {q}"] = residual.numpy()
-    limits[f"q = {q}"] = sqrt(gamma.residual_limit(q))
+    curves[f"q = {q}"], limits[f"q = {q}"] = residual.numpy(), sqrt(gamma.residual_limit(q))
     measured[q] = (float(residual.max()), float(message), float(gap))
 
 for q, (residual, message, gap) in measured.items():
@@ -414,8 +403,7 @@ plot.show(
 delta = torch.full((100,), 0.1, dtype=torch.float64)  # norm 1
 messages = {}
 for q in (0.5, 0.1, 0.01):
-    e = torch.zeros_like(delta)
-    lengths = []
+    e, lengths = torch.zeros_like(delta), []
     for _ in range(300):
         v = TopK(q)(e + delta)
         e = e + delta - v
@@ -423,10 +411,10 @@ for q in (0.5, 0.1, 0.01):
     messages[f"q = {q}"] = lengths
 
 for label, lengths in messages.items():
-    expected = 1 / sqrt(float(label[4:]))
+    wanted = 1 / sqrt(float(label[4:]))
     check(
-        f"{label}: message norm {expected:.2f} EG after 1/q rounds",
-        max(abs(x - expected) for x in lengths[100:]) < 1e-9,
+        f"{label}: message norm {wanted:.2f} EG after 1/q rounds",
+        max(abs(x - wanted) for x in lengths[100:]) < 1e-9,
     )
 _ = check(
     "2 EG is exceeded for q = 0.1 and q = 0.01",
@@ -442,8 +430,7 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 def regret(trace):
-    sigma = trace.info["sigma"]
-    gaps = trace.metrics
+    sigma, gaps = trace.info["sigma"], trace.metrics
     return ((1 - sigma) * gaps["f_gap"][:, :-1] + sigma * gaps["g_gap"][:, :-1]).mean(-1)
 
 
@@ -456,10 +443,10 @@ def is_solution(algorithm, trace):
 for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3)):
     algorithm = method(q, q0, local_steps=steps)
     trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
-    kept_bound = int((regret(trace) <= algorithm.tolerance).sum())
+    held = int((regret(trace) <= algorithm.tolerance).sum())
     check(
-        f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {kept_bound} of {instances} instances",
-        kept_bound == instances,
+        f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {held} of {instances} instances",
+        held == instances,
     )
     solved = int(is_solution(algorithm, trace).sum())
     check(
@@ -477,8 +464,7 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
 
 # %% tags=["hide-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
-printed = gamma.gamma_partial(*case)
-repaired = gamma.gamma_partial(*case, "corrected")
+printed, repaired = gamma.gamma_partial(*case), gamma.gamma_partial(*case, "corrected")
 direct = gamma.gamma_partial_direct(*case)
 check(
     f"Gamma is {printed:.2e} as printed, {repaired:.2e} with the step repaired, {direct:.1e} in our bound",
@@ -530,15 +516,14 @@ _ = check(
 # for all clients and like $q^{-1}$ for sampled clients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-small_share = 1e-3
-smaller_share = 1e-4
-feedback_exponent = 0.5 * np.log10(gamma.gamma_feedback(5, smaller_share, 1.0) / gamma.gamma_feedback(5, small_share, 1.0))
-partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (small_share, smaller_share)]
+few, fewer = 1e-3, 1e-4
+own = 0.5 * np.log10(gamma.gamma_feedback(5, fewer, 1.0) / gamma.gamma_feedback(5, few, 1.0))
+partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (few, fewer)]
 sampled = 0.5 * np.log10(partial[1] / partial[0])
 pairs = [(q, q0) for q in np.logspace(-4, 0, 20) for q0 in np.logspace(-4, 0, 20)]
 constants = [sqrt(2 * gamma.gamma_feedback(1, q, q0) * q0 * q) for q, q0 in pairs]
 
-check(f"all clients: the exponent of 1/q is {feedback_exponent:.2f}", abs(feedback_exponent - 0.5) < 0.01)
+check(f"all clients: the exponent of 1/q is {own:.2f}", abs(own - 0.5) < 0.01)
 check(f"sampled clients: the exponent of 1/q is {sampled:.2f}", abs(sampled - 1) < 0.01)
 _ = check(
     "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings; 5 is not enough",

@@ -8,7 +8,7 @@
 #
 # In a federation every client has its own two gradients. F's appendix A bounds the distance between the mean of the
 # clients' matrices and the matrix of the mean gradients. This note proves that bound and shows that its constant cannot
-# be improved. The different bound that F prints in section 3.2 is false.
+# be improved. Section 3.2 prints it for the clients' matrix alone, where the matrix of the mean gradients vanishes.
 
 # %% [markdown]
 # ## Definitions
@@ -91,9 +91,9 @@
 # %% [markdown]
 # ## The printed form of section 3.2
 #
-# F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. This is false: if all clients agree,
-# $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. The printed form holds where $K_{\rm glob}=0$.
-# In general, {eq}`eq-skew-bound` yields
+# F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. Its sentence is about
+# $K_{\rm glob}=0$, where this holds. Elsewhere it does not: if all clients agree, $V_f=V_g=0$, but
+# $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. In general, {eq}`eq-skew-bound` yields
 #
 # $$
 # \lVert K_{\rm loc}\rVert_F\le\lVert K_{\rm glob}\rVert_F+\sqrt{2V_fV_g} .
@@ -106,15 +106,14 @@
 # {eq}`eq-skew-identity`, $K_{\rm loc}$ is then the mean of $\delta a_j\wedge\delta b_j$. In general this is not zero:
 # at the solution the single clients still turn.
 #
-# To reduce this turning, F's Remark 1 advises fewer local steps, regularized clients, and a smaller sharpness $\beta$
+# To reduce this turning, F's Remark 1 advises fewer local steps, regularized clients, and tuning the sharpness $\beta$
 # of soft switching. But under hard switching with all clients and no compression, $K_{\rm loc}$ does not affect the
-# model ([below](#checks)).
+# model ([below](#checks)). [A study](np_pairing) measures the effect.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$ instead of $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$. F
-#   announces the proof for appendix C, but it is in appendix A.
+# * **Section 3.2** announces the proof of the bound for appendix C, but it is in appendix A.
 # * **"$K_{\rm glob}=0$ means $\nabla f=\lambda\nabla g$"** needs $\nabla g\ne0$. At $\nabla g=0$ the matrix vanishes
 #   for every $\nabla f$.
 # ```
@@ -162,11 +161,11 @@ def mismatch(a, b, sign=1.0):
 
 
 pairs = [instance(seed + k) for k in range(instances)]
-measures = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
-local, glob, difference, bound = measures.T
+found = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
+local, glob, difference, bound = found.T
 
 # %% [markdown]
-# **Identity, bound, and the printed form.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
+# **Identity, bound, and the bound on $K_{\rm loc}$ alone.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
 # noticed.
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -181,7 +180,7 @@ check(
 )
 share = (local > bound).mean()
 check(
-    "section 3.2's |K_loc| <= sqrt(2 V_f V_g) fails on more than a third of them",
+    "|K_loc| <= sqrt(2 V_f V_g), without K_glob = 0, fails on more than a third of them",
     bool(share > 1 / 3),
 )
 _ = check(
@@ -196,8 +195,7 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
-right = torch.tensor([[3.0, 0.0, 0.0]]).double()
-up = torch.tensor([[0.0, 0.0, 2.0]]).double()
+right, up = torch.tensor([[3.0, 0.0, 0.0]]).double(), torch.tensor([[0.0, 0.0, 2.0]]).double()
 tight = skewness(7.0 + weights * right, weights * up - 1.0)
 check(
     "orthogonal drifts: the ratio to the bound is 1, to 1e-12",
@@ -235,8 +233,7 @@ labels = paired.data[1][paired.rows]
 rows = paired.rows.gather(1, labels.argsort(dim=1, stable=True))  # class 0 first, as many at each client
 start = int((labels[0] == 0).sum())
 pairings = [replace(paired, rows=torch.cat([rows[:, :start], rows[:, start:].roll(k, 0)], 1)) for k in (0, 1, 2, 5)]
-moved = {}
-turning = {}
+moved, turning = {}, {}
 for name, switch in {"hard": Hard(), "soft": Soft(20.0)}.items():
     for E in (1, 5, 20):
         method = FedSGM(lr=0.3, local_steps=E, participants=10, tolerance=0.1, switch=switch)
@@ -269,13 +266,13 @@ fig = plot.figure((5.2, 3.4))
 ax = fig.subplots(subplot_kw=axes)
 ax.plot(x, local[:800], ".", x, difference[:800], ".", markersize=3)
 ax.plot(np.sort(x), np.sort(x), color=plot.COLORS[5])
-ax.legend(["K_loc (section 3.2)", "K_loc - K_glob (appendix A)", "bound"], markerscale=4)
+ax.legend(["K_loc", "K_loc - K_glob", "bound"], markerscale=4)
 plot.show(
     fig,
     alt="Norms against the bound on logarithmic axes. All dots of K_loc - K_glob lie below "
     "the diagonal; many dots of K_loc lie above it.",
-    caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob (appendix A), "
-    "not for that of K_loc (section 3.2).",
+    caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob, "
+    "and not for that of K_loc where K_glob is not zero.",
 )
 
 # %% [markdown]

@@ -46,8 +46,7 @@ page = STUDIES["np_pairing"].page(globals())
 # %%
 hard = TurningFedSGM(lr=page.lr, local_steps=5, participants=20, tolerance=page.tolerance, switch=Hard())
 traces = page.run(partial(paired, shift=0), hard=hard)
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # ## How far the pairing moves the model

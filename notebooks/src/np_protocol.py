@@ -57,8 +57,7 @@ soft = FedSGM(
     downlink=TopK(page.fraction),
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # ## What changes

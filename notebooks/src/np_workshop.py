@@ -2,11 +2,14 @@
 # # Neyman-Pearson classification, workshop paper
 #
 # **The book's result.** Hard and soft switching both bring the constraint to its level. The paper says that soft
-# switching has about four times fewer violating rounds than hard switching, but prints no step size; two of the seven
-# step sizes that we tried lead to this ratio. The paper also says that soft switching does not compromise the
-# convergence. At the sharpnesses $\beta$ that the authors name, 20 to 60, this is false: the objective over the last 20
-# rounds is {result}`np_workshop/loss_ratio:.2f` ($\beta=20$) and {result}`np_workshop/beta60.loss_ratio:.2f`
-# ($\beta=60$) times that of hard switching.
+# switching has about four times fewer violating rounds than hard switching, but prints no step size. At 0.3 this is so
+# in {result}`np_workshop/about_four:.0%` of the settings that it leaves open, at 0.1 in
+# {result}`np_workshop/lr0.1.about_four:.0%` and at 1 in {result}`np_workshop/lr1.about_four:.0%`. The paper also says
+# that soft switching does not compromise the convergence. The objective over the last 20 rounds is higher than under
+# hard switching, at $\beta=20$ by {result}`np_workshop/price:.1%` and at $\beta=60$ by
+# {result}`np_workshop/beta60.price:.1%` of the fall from the start. As the level that remains is small, that is
+# {result}`np_workshop/loss_ratio:.2f` and {result}`np_workshop/beta60.loss_ratio:.2f` times the level of hard switching.
+# The paper prints no $\beta$ here; from 20, the theory's $2/\epsilon$, to three times that is the full paper's rule.
 #
 # The workshop paper {cite}`upadhyay2025switching` asks for a classifier that is good on the majority class *while* its
 # loss on the minority class stays below a level. Ten clients hold equal parts of the Breast Cancer Wisconsin data
@@ -15,7 +18,8 @@
 # **Soft** switching works on a mixture. The weight of the constraint grows with the loss on the minority class, along a
 # ramp that reaches 1 where this loss is at the level.
 #
-# The paper's Figure 1 averages over three splits of the data, ours over sixty.
+# The paper's Figure 1 averages over three seeds, ours over sixty. We draw a new split of the data with every seed; whether
+# the paper does is not said.
 #
 # :::{admonition} The problem
 # :class: note
@@ -93,8 +97,7 @@ hard = FedSGM(
     error_feedback=False,
 )
 traces = page.run(problem, hard=hard, soft=replace(hard, switch=Soft(page.beta)))
-numbers = page.numbers
-health = page.health
+numbers, health = page.numbers, page.health
 usual = defaults(page.params)
 
 # %% [markdown]
@@ -235,8 +238,7 @@ check("at the main beta the late objective of soft switching is larger", numbers
 check("P1: the predicted share is within 0.1 of the measured one", numbers["share.gap"].value <= 0.1)
 check("P2: the predicted level is within epsilon/10 of the measured one", numbers["level.gap"].value <= 0.01)
 if {0.1, 1.0} <= {*page.lrs}:
-    fast = numbers["soft_lr1.violations"]
-    slow = numbers["soft_lr0.1.violations"]
+    fast, slow = numbers["soft_lr1.violations"], numbers["soft_lr0.1.violations"]
     check("soft switching has fewer violations at step size 1 than at 0.1", fast.high < slow.low)
 
 # %% [markdown]
@@ -262,8 +264,9 @@ report.claims_table(page)
 # | Open in the paper | Our choice | Remark |
 # | --- | --- | --- |
 # | step size | 0.3, where the ratio of violating rounds is near the printed one | The ratio depends on it. |
-# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 in one verdict each on {claim}`fedsgm/C4` and {claim}`fedsgm/C34` | The late objective and constraint depend on it. |
+# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 20, 40 and 60 in the open settings, by the rule of the full paper; 200 in one verdict on {claim}`fedsgm/C4` | The late objective and constraint depend on it. |
 # | share $K/d$ of coordinates that Rand-K sends | 0.1, as in the full paper | {claim}`fedsgm/C3` is judged with 0.1 and 1. |
+# | margins | 5 % of the fall from the start in the first verdict on {claim}`fedsgm/C4`, 5 % of the level in the second | "Without compromising" names no size. |
 # | split | equal sizes and class counts, redrawn for every seed | Each client has 35 benign and 21 malignant rows. |
 #
 # ```{provenance} np_workshop
