@@ -19,7 +19,7 @@ from fedlib.checks import Count, Positive, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import active_clients, check_work, draw_coins, on_active
+from fedlib.core.sampling import active_clients, draw_coins, on_active
 from fedlib.shapes import Vector
 
 #: A number in (0, 2).
@@ -74,7 +74,8 @@ class FedDR(checks.Checked):
     Info: `drift` is the root mean square over all clients of x_i - w before the round.
 
     Differs: in the source, each x_i starts at an inexact proximal point of the start. Here each
-    x_i starts at the start itself.
+    x_i starts at the start itself. Constraints are ignored, and several objectives count by their
+    mean.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("memory",)
@@ -87,8 +88,7 @@ class FedDR(checks.Checked):
     batch_size: Count | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check the problem; all clients begin at its start."""
-        check_work("FedDR", problem, problem.num_clients)
+        """All clients begin at the problem's start."""
         w = problem.w0
         return State(
             w=w,

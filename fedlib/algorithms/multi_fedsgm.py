@@ -150,7 +150,8 @@ class MultiFedSGM(SwitchingWork):
         objectives = problem.num_objectives
         lam = problem.w0.new_full((objectives,), 1 / objectives)
         if isinstance(self.weights, FixedWeights):
-            lam = self.weights(lam.new_zeros(objectives, objectives), lam)
+            unused_gram = torch.diag(lam)
+            lam = self.weights(unused_gram, lam)
         return State(**self.start(problem), lam=lam)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:

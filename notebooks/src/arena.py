@@ -39,7 +39,8 @@ page = STUDIES["arena"].page(globals())
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% tags=["hide-input"]
 for p in tables.problems(numbers):
@@ -97,9 +98,9 @@ for p in tables.problems(numbers):
 # ## Checks
 
 # %% tags=["nbval-check-output", "hide-input"]
-found = tables.problems(numbers)
-check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in found))
-_ = check("no problem has two methods that are first", all(sum(tables.standing(numbers, p, m) in ("winner", "first") for m in tables.ranked(numbers, p)) <= 1 for p in found))
+ranked_problems = tables.problems(numbers)
+check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in ranked_problems))
+_ = check("no problem has two methods that are first", all(sum(tables.standing(numbers, p, m) in ("winner", "first") for m in tables.ranked(numbers, p)) <= 1 for p in ranked_problems))
 
 # %% [markdown]
 # ```{provenance} arena

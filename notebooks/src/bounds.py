@@ -67,7 +67,8 @@ page = STUDIES["bounds"].page(globals())
 
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Along the number of rounds
@@ -81,7 +82,8 @@ numbers, health = page.numbers, page.health
 # the logarithm of the accuracy against $\log T$, with its 95 % interval.
 
 # %% tags=["hide-input"]
-labels, theorems = ["method", "version", "T", "threshold"], {name: method.label for name, method in METHODS.items()}
+labels = ["method", "version", "T", "threshold"]
+theorems = {name: method.label for name, method in METHODS.items()}
 shown = numbers.by_seed({"worst": "reached", "bound": "bound"}, labels).dropna(subset="T")
 distances = numbers.by_seed({"gap": "reached"}, labels, method="weak")["value"]  # to the prox points
 is_weak = shown["method"] == "weak"
@@ -105,9 +107,9 @@ for name, ax in zip(theorems, grid.axes, strict=True):
     if name != "weak":  # whose distance is a square root, of slope -1/4
         start = page.curves(["T"], DEFAULTS, method=name, version="printed").query("round == 0")
         ax.axhline(start[["f_gap", "g"]].max(axis=1).mean(), color="gray", linewidth=0.8)
-        first = numbers.rows("bound", ["T"], method=name, version="printed")["value"].max()
+        first_bound = numbers.rows("bound", ["T"], method=name, version="printed")["value"].max()
         T = np.array(page.horizons)
-        ax.plot(T, first / 3 * (T / T[0]) ** -0.5, ":", color="gray", linewidth=1.2)
+        ax.plot(T, first_bound / 3 * (T / T[0]) ** -0.5, ":", color="gray", linewidth=1.2)
 grid.axes[-1].set_ylabel("distance to prox point")
 plot.finish(grid, log=True, size=(8.4, 7.2))
 plot.show(
@@ -246,7 +248,7 @@ printed = [numbers[f"stairs_printed_T{T}.share"].value for T in page.stairs]
 steps = page.stairs_local_steps
 local = [numbers[f"stairs_ours_E{E}.share"].value * sqrt(3 * E - 2) for E in steps]
 tenth = [numbers[f"hard_printed_T{T}_threshold0.1.worst"] for T in page.horizons]
-whole = [numbers[f"hard_printed_T{T}.worst"] for T in page.horizons]
+without_threshold = [numbers[f"hard_printed_T{T}.worst"] for T in page.horizons]
 
 check(f"f gap and g are at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
 check("    one of them exceeds half of its bound in more than a tenth of the pairs", half > 0.1 * total)
@@ -254,7 +256,7 @@ check("staircase, E = 1: the accuracy is the bound with Gamma_direct, for every 
 check("    and half of the bound with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
 check(f"staircase: accuracy / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
 if page.profile != "quick":
-    check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(tenth, whole, strict=True)))
+    check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(tenth, without_threshold, strict=True)))
 if len(page.stairs) > 1:
     check("slope on the staircase is -1/2", abs(numbers["stairs_ours.slope"].value + 0.5) < 1e-3)
 if len(page.horizons) > 1 and page.profile != "quick":

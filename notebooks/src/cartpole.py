@@ -76,7 +76,8 @@ soft = PolicyFedSGM(
 half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
 runs = {"soft": soft, "soft_fraction0.5": half, "hard_fraction0.5": replace(half, switch=Hard())}
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Figure 3: soft against hard, federated against centralized
@@ -85,7 +86,8 @@ numbers, health = page.numbers, page.health
 # directions. The bands show a fifth of a standard deviation, as in the paper.
 
 # %%
-usual, both = defaults(page.params), {"reward": "episodic reward", "cost": "episodic cost"}
+usual = defaults(page.params)
+both = {"reward": "episodic reward", "cost": "episodic cost"}
 shown = page.curves(["training", "switch", "fraction", "states"], usual)
 finest = shown["states"] == shown["training"].map(shown.groupby("training")["states"].max())
 half = (shown["training"] == "central") | (shown["fraction"] == 0.5)

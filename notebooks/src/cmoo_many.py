@@ -55,9 +55,11 @@ page = STUDIES["cmoo_many"].page(globals())
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
 work |= {"batch_size": page.batch, "shared": 28_515, "lr": 0.3, "server_lr": 1.6}
-fedcmoo, fsmgda = FedCMOO(**work), FSMGDA(**work, least=Least(0.002, mixture=False))
+fedcmoo = FedCMOO(**work)
+fsmgda = FSMGDA(**work, least=Least(0.002, mixture=False))
 traces = page.run(halves_fedcmoo=fedcmoo, halves_fsmgda=fsmgda)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "forty attributes of a digit and an item"))
 
 # %% [markdown]
@@ -99,8 +101,8 @@ plot.show(
 
 # %% tags=["hide-input"]
 runs = {f"{t} tasks, {TWO[m]}": {"tasks": s, "method": m} for s, t in SETS.items() for m in TWO}
-held = {"accuracy": "final accuracy", "upload": "upload per client and round"}
-report.runs_table(numbers, runs, held, health)
+measures = {"accuracy": "final accuracy", "upload": "upload per client and round"}
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # *Final* values are means over the last fifth of the evaluations on the test pictures.

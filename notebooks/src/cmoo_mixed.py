@@ -54,7 +54,8 @@ page = STUDIES["cmoo_mixed"].page(globals())
 
 # %%
 traces = page.run(**{name: method(name, DATA, page.params) for name in MIXED})
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "MNIST"))
 
 # %% [markdown]

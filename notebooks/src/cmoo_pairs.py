@@ -93,7 +93,8 @@ runs = {
 }
 pairs = ("multi_mnist", "mnist_fashion")
 traces = page.run(**{f"{d}_{k}_dropout": a for d in pairs for k, a in runs.items()})
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% [markdown]
@@ -159,8 +160,8 @@ measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "t
 pairs = {}
 for dropout, how in ((True, ""), (False, ", no dropout")):
     for data in GREY:
-        for text, (first, second) in against.items():
-            labels = {"data": data, "method": first, "dropout": dropout, "minus": second}
+        for text, (method, rival) in against.items():
+            labels = {"data": data, "method": method, "dropout": dropout, "minus": rival}
             pairs[f"{DATA[data]}, {text}{how}"] = labels
 report.runs_table(numbers, pairs, measures, health)
 
@@ -375,10 +376,10 @@ starts = {d: [run.metrics["accuracy"][:, 0] for run in runs.values()] for d, run
 same = all(np.allclose(x, start[0]) for start in starts.values() for x in start)
 least = [runs["pref"].info["weight_1"] for runs in with_dropout.values()]
 mixed_run = run_of(traces, DEFAULTS, **mixed, method="fedcmoo")
-first, second = (mixed_run.metrics[f"loss_{k}"][:, 0] for k in (1, 2))
+squared, negative_log = (mixed_run.metrics[f"loss_{k}"][:, 0] for k in (1, 2))
 check("all methods of a data set start from the same models", same)
 check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all((w >= 0.1 - 1e-6).all() and (w <= 0.9 + 1e-6).all() for w in least))
-_ = check("at the start the squared loss is less than a tenth of the negative log-likelihood", (10 * first < second).all())
+_ = check("at the start the squared loss is less than a tenth of the negative log-likelihood", (10 * squared < negative_log).all())
 
 # %% [markdown]
 # ## Verdicts

@@ -66,7 +66,8 @@ probe = ProgressProbe(
     rival=FSMGDA(lr=0.1, server_lr=2.0, least=Least(0.002, mixture=False), **work),
 )
 traces = page.run(progress_multi_mnist=probe, progress_mnist_fashion=probe)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% [markdown]
@@ -97,12 +98,14 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # %% tags=["hide-input", "nbval-check-output"]
 H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 C = H * (H.abs() > 0.7)
-R, h = H - C, C.sum(0)
-whole, lost = gram_of(H.sum(0)), gram_of(R.sum(0)) - gram_of(R).sum(0)
+R = H - C
+h = C.sum(0)
+exact = gram_of(H.sum(0))
+lost = gram_of(R.sum(0)) - gram_of(R).sum(0)
 two_way = combine(gram_of(H), C, R @ (h - C).mT)
 _ = check(
     "two-way with the whole sum is G without the products of different clients' residuals",
-    torch.allclose(25 * two_way, whole - lost),
+    torch.allclose(25 * two_way, exact - lost),
 )
 
 # %% [markdown]

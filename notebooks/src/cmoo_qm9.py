@@ -69,7 +69,8 @@ fedcmoo = FedCMOO(
     local=Adam(),
 )
 traces = page.run(fedcmoo=fedcmoo)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "QM9"))
 
 # %% [markdown]

@@ -64,7 +64,8 @@ for E in page.steps:
     runs[f"multi_mnist_fedcmoo_steps{E}"] = FedCMOO(0.5, E, server_lr=1.2, **work)
     runs[f"multi_mnist_fsmgda_steps{E}"] = FSMGDA(0.1, E, server_lr=2.0, least=least, **work)
 traces = page.run(**runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source_text(traces, "MNIST and Fashion-MNIST"))
 
 # %% [markdown]
@@ -112,7 +113,8 @@ report.runs_table(numbers, leads, {"lead": "lead of FedCMOO"}, health)
 # then lowers both losses.
 
 # %% tags=["hide-input", "nbval-check-output"]
-gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
+gram = torch.eye(2, dtype=torch.float64)
+losses = torch.tensor([1.0, 0.4], dtype=torch.float64)
 weights = [Preference(ratios=r)(gram, losses).weights for r in ((1.0, 1.0), (1.0, 4.0))]
 _ = check(
     "the weight is on the first loss for equal preference, on the second for 1 : 4",

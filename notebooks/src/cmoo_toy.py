@@ -66,7 +66,8 @@ page = STUDIES["cmoo_toy"].page(globals())
 # Changing this cell changes the results below; stored runs are loaded.
 
 # %%
-steps, spread = page.local_steps_grid[-1], page.spreads[-1]
+steps = page.local_steps_grid[-1]
+spread = page.spreads[-1]
 clients = {"local_steps": steps, "participants": 20}
 runs = {"fedcmoo": FedCMOO(page.lr, gram=OneWay(Exact()), weights=MinNorm(), **clients)}
 runs["fsmgda"] = FSMGDA(page.lr, **clients)
@@ -74,7 +75,8 @@ traces = page.run(
     partial(federation, spread=spread),
     **{f"drift_{name}_spread{spread:g}_E{steps}": method for name, method in runs.items()},
 )
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Local steps
@@ -184,8 +186,8 @@ report.runs_table(numbers, edges, stops, health)
 # $\varepsilon$ allows:
 
 # %%
-two = {f"eps = {eps:g}": {"part": "edge", "M": 2, "eps": eps} for eps in page.tolerances}
-report.runs_table(numbers, two, {"allowed": "largest ratio that eps allows"}, health)
+two_way = {f"eps = {eps:g}": {"part": "edge", "M": 2, "eps": eps} for eps in page.tolerances}
+report.runs_table(numbers, two_way, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
 # A test of whether FedCMOO-Pref reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
@@ -201,8 +203,8 @@ report.runs_table(numbers, two, {"allowed": "largest ratio that eps allows"}, he
 
 # %% tags=["hide-input"]
 probes = {f"M = {M}": {"part": "probe", "M": M} for M in page.objectives}
-found = {"error": "largest relative error", "falls": "share that falls, step 1e-4", "falls_1": "step 0.01"}
-report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
+measures = {"error": "largest relative error", "falls": "share that falls, step 1e-4", "falls_1": "step 0.01"}
+report.runs_table(numbers, probes, measures | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
 # %% [markdown]
 # The lemma concerns small steps along $-\nabla\mathbf Fa$, but FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
@@ -244,12 +246,12 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # %% tags=["hide-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
 jacobians = sketches.related_jacobians(rng)
-few, many = (
+ten_draws, ninety_draws = (
     {s: sketches.mean_error(s, jacobians[0], draws, rng) for s in (LowRank(), Masked())}
     for draws in (10, 90)
 )
-check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(many[LowRank()] / few[LowRank()] - 1) < 0.1)
-_ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * many[Masked()] / few[Masked()] - 1) < 0.1)
+check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(ninety_draws[LowRank()] / ten_draws[LowRank()] - 1) < 0.1)
+_ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * ninety_draws[Masked()] / ten_draws[Masked()] - 1) < 0.1)
 
 # %% [markdown]
 # **The second term of the two-way estimate.** In FedCMOO's
@@ -263,16 +265,16 @@ import pandas as pd
 
 columns = {}
 for count in (2, 11):
-    some = sketches.related_jacobians(rng, tasks=count)
-    columns[f"M = {count}"] = sketches.gram_errors(some, rng)
+    jacobians_of_tasks = sketches.related_jacobians(rng, tasks=count)
+    columns[f"M = {count}"] = sketches.gram_errors(jacobians_of_tasks, rng)
 errors = pd.DataFrame(columns)
 displayed(errors.round(3))
 
 # %% tags=["hide-input", "nbval-check-output"]
-one, two, code, own = (errors.loc[k] for k in errors.index)
-check("two-way is better than one-way", (two < one).all())
-check("the code's second term is worse than Algorithm 6's", (code > two).all())
-_ = check("the clients' own Gram matrices alone are worst", (own > one).all())
+one_way, two_way, authors_code, local_gram = (errors.loc[k] for k in errors.index)
+check("two-way is better than one-way", (two_way < one_way).all())
+check("the code's second term is worse than Algorithm 6's", (authors_code > two_way).all())
+_ = check("the clients' own Gram matrices alone are worst", (local_gram > one_way).all())
 
 # %% [markdown]
 # **The weights are not those of the minimum norm.** To minimize $w^\top Gw$ with the normalised Gram matrix $G$, the

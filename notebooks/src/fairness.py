@@ -79,7 +79,8 @@ work |= {"participants": page.participants, "batch_size": page.batch}
 hard = FedSGM(**work, tolerance=page.tolerance, switch=Hard())
 soft = replace(hard, switch=Soft(page.beta))
 traces = page.run(problem, hard=hard, soft=soft, fedavg=FedAvg(**work))
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 print(source(traces))
 
 # %% [markdown]
@@ -101,8 +102,8 @@ print(source(traces))
 
 # %% tags=["hide-input", "nbval-check-output"]
 answers = torch.tensor([[3.0, 4.0, 1.0, 4.0], [1.0, 4.0, 3.0, 4.0]])  # sum, count of men; of women
-own = [combine_gaps(a.unsqueeze(0))[0] for a in answers]
-check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum(own) / 2 == 0.5)
+single_gaps = [combine_gaps(a.unsqueeze(0))[0] for a in answers]
+check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum(single_gaps) / 2 == 0.5)
 _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
 
 # %% [markdown]
@@ -153,7 +154,8 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-p, usual = page.params, defaults(page.params)
+p = page.params
+usual = defaults(page.params)
 names = {"FedAvg, no constraint": "fedavg", "FedSGM hard": "hard", "FedSGM soft": "soft"}
 names |= {f"penalty {rho:g}": f"penalty_rho{rho:g}" for rho in page.rhos}
 names |= {"centralized hard": "central_hard", "centralized soft": "central_soft"}
@@ -264,7 +266,8 @@ report.runs_table(numbers, meant, learned, health)
 # {result}`fairness/hard_lr0.0001_Adam_local_steps94_client.f:.2f` and {result}`fairness/soft_lr0.0001_Adam_local_steps94_client.f:.2f`.
 
 # %% tags=["hide-input", "nbval-check-output"]
-level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
+level = 1.05 * page.tolerance
+late = {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
 smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
 check("the mean late gaps of hard and soft FedSGM are at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
 slow = [numbers[f"{m}_lr{page.printed_lr:g}.test_accuracy"].value for m in ("hard", "soft", "fedavg")]

@@ -123,14 +123,15 @@ displayed(forensics(numbers, text, (3,)))
 # FedFW minus FedDR on the same splits, for all pairs of printed values on generated data:
 
 # %% tags=["hide-input"]
-nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
+nets = {"mclr": "logistic regression", "dnn": "60-20-10"}
+kinds = {"iid": "IID", "classes": "three classes"}
 pairs = {
-    f"{norm} {net}, {kind}": f"{n}_{s}_{k}_fw_minus_feddr"
+    f"{norm} {net}, {split}": f"{n}_{s}_{k}_fw_minus_feddr"
     for k, norm in {"l2": "ℓ2", "l1": "ℓ1"}.items()
     for n, net in nets.items()
-    for s, kind in kinds.items()
+    for s, split in kinds.items()
 }
-pairs |= {f"100 users, {kind}": f"many_{s}_sto_minus_feddr" for s, kind in kinds.items()}
+pairs |= {f"100 users, {split}": f"many_{s}_sto_minus_feddr" for s, split in kinds.items()}
 report.runs_table(numbers, pairs, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, page.health)
 
 # %% tags=["nbval-check-output", "hide-input"]

@@ -37,7 +37,8 @@ fw = AuthorsFW(0.001, ordered=True)
 feddr = AuthorsFedDR(common=True, ordered=True)
 cell = "mclr_iid_l2"  # logistic regression, ten classes, the l2 ball
 traces = page.run(**{f"{cell}_fw_lam0.001": fw, f"{cell}_feddr": feddr})
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## What changes
@@ -46,9 +47,10 @@ numbers, health = page.numbers, page.health
 rejudged(page, STUDIES["fw_authors"])
 
 # %%
-nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
-cells = {f"{norm}, {net}, {kind}": f"{n}_{s}_{norm}_fw_minus_feddr" for norm in ("l2", "l1") for n, net in nets.items() for s, kind in kinds.items()}
-cells |= {f"100 users, {kind}": f"many_{s}_sto_minus_feddr" for s, kind in kinds.items()}
+nets = {"mclr": "logistic regression", "dnn": "60-20-10"}
+kinds = {"iid": "IID", "classes": "three classes"}
+cells = {f"{norm}, {net}, {split}": f"{n}_{s}_{norm}_fw_minus_feddr" for norm in ("l2", "l1") for n, net in nets.items() for s, split in kinds.items()}
+cells |= {f"100 users, {split}": f"many_{s}_sto_minus_feddr" for s, split in kinds.items()}
 report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, health)
 
 # %% tags=["nbval-check-output"]

@@ -65,7 +65,8 @@ net = network(name, "mlp", page.hidden)
 problem = partial(leak_problem, name=name, network=net)
 gradient = Attacker(net, Whole(), None, page.steps)
 traces = page.run(problem, **{f"{name}_mlp_gradient": gradient})
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 where = places(traces)
 
 # %% [markdown]
@@ -86,7 +87,7 @@ where = places(traces)
 # ## The pictures
 
 # %%
-pictured = [(place, number) for place in places(traces) for number in range(min(2, len(page.seeds)))]
+pictured = [(cell, number) for cell in places(traces) for number in range(min(2, len(page.seeds)))]
 size = (6.5, 1.25 * len(pictured))
 figure, axes = plt.subplots(len(pictured), len(LABELS), figsize=size, layout="constrained", squeeze=False)
 for row, ((data, net), number) in zip(axes, pictured, strict=True):
@@ -148,7 +149,8 @@ small = network("digits", "mlp", 32)
 client = leak_problem(0, name="digits", network=small)
 sent, answer = (message(small, signal, client) for signal in (Whole(), Oracle(Ball(10.0))))
 check("the answer of the l2 ball is the negative gradient, except for its length", torch.allclose(answer / answer.norm(), -sent / sent.norm()))
-rows, biases = answer[: 32 * small.pixels].view(32, -1), answer[32 * small.pixels :][:32]
+rows = answer[: 32 * small.pixels].view(32, -1)
+biases = answer[32 * small.pixels :][:32]
 most = biases.abs().argmax()
 _ = check("ratios of entries of this answer are the picture", torch.allclose(rows[most] / biases[most], client.heldout[0].flatten()))
 

@@ -54,7 +54,8 @@ page = STUDIES["fw_lowrank"].page(globals())
 # %%
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)
 traces = page.run(problem, messages_l1=Watched(FedFW(0.01)))
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## What is in a message

@@ -73,7 +73,8 @@ runs = {}
 for x in page.convex_penalties:
     runs[f"convex_l1_fedfw_L{x:g}"] = FedFW(x)
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 sets = norms(page.params)
 
 # %% [markdown]
@@ -129,8 +130,8 @@ methods = {
 }
 names = {"fedfw": "FedFW", "plus": "FedFW+", "code": "published code"}
 methods |= {
-    f"{text}, lambda_0 = {lam:g}": f"pair_{kind}_L{lam:g}"
-    for kind, text in names.items()
+    f"{text}, lambda_0 = {lam:g}": f"pair_{run_name}_L{lam:g}"
+    for run_name, text in names.items()
     for lam in page.pair_penalties
 }
 report.runs_table(
@@ -169,10 +170,10 @@ means = plot.over_seeds(shown.assign(excess=shown["excess"].clip(1e-15)), {"exce
 grid = sns.relplot(means, hue="penalty", col="set", **plot.LINES)
 for norm, ax in zip(sets, grid.axes[0], strict=True):
     T = means["round"].max()
-    some = np.unique(np.geomspace(1, T, 40).astype(int))
+    marked_rounds = np.unique(np.geomspace(1, T, 40).astype(int))
     for lam, color in zip(page.convex_penalties, plot.COLORS, strict=False):
-        above = bounds(theory_fw.convex_excess, traces[f"convex_{norm}_reference"], lam, some)
-        ax.plot(some, above.mean(0), ":", color=color, linewidth=1.2)
+        above = bounds(theory_fw.convex_excess, traces[f"convex_{norm}_reference"], lam, marked_rounds)
+        ax.plot(marked_rounds, above.mean(0), ":", color=color, linewidth=1.2)
     lowest = means[means["set"] == f"{norm} ball"]["mean"].min()
     ax.plot([0.05 * T, T], [3 * lowest * 0.05**-0.5, 3 * lowest], color="gray", linewidth=2)
     ax.set(xscale="log", yscale="log")
@@ -291,9 +292,9 @@ plot.show(
 # frequent class. For FedFW+ the network's last loss even rises with $\mathtt p$.
 
 # %% tags=["hide-input"]
-parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
-parts |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
-trends = {text: f"share_{run}" for text, run in parts.items()}
+share_runs = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
+share_runs |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
+trends = {text: f"share_{run}" for text, run in share_runs.items()}
 report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"})
 
 # %% [markdown]
@@ -374,7 +375,7 @@ report.runs_table(
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
 wrong |= {f"slip{x:g}": f"an error of {x:g}" for x in page.slips}
 wrong |= {f"falling{x:g}": f"an error of {x:g} times the step" for x in page.slips}
-errors = {f"{norm}, {text}": f"wrong_{norm}_{kind}" for norm in sets for kind, text in wrong.items()}
+errors = {f"{norm}, {text}": f"wrong_{norm}_{run_name}" for norm in sets for run_name, text in wrong.items()}
 report.runs_table(numbers, errors, {"times": "excess / excess with exact oracles", "more": "excess minus excess with exact oracles"}, health)
 
 # %% tags=["hide-input"]

@@ -72,7 +72,8 @@ runs = {
     for s in page.seeds
 }
 traces = page.run(**runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Table 3

@@ -80,7 +80,8 @@ for x in page.lambdas:
     runs[f"{cell}_fedfw_{x:g}"] = FedFW(x)
     runs[f"{cell}_plus_{x:g}"] = FedFWPlus(x)
 traces = page.run(**runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # In non-IID data each client has three labels. In the authors' code, however, non-IID generated data have three

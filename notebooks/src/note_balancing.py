@@ -207,7 +207,9 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 # {prf:ref}`pref-lemma-direction` must fall a hundredfold when $\eta$ falls tenfold.
 
 # %% tags=["hide-input", "nbval-check-output"]
-slopes, products, signs = [], [], []
+slopes = []
+products = []
+signs = []
 for M in np.repeat([2, 5, 40], 20):
     _, r, F = random_case(M)
     mu, a = balance(r, F)
@@ -216,15 +218,17 @@ for M in np.repeat([2, 5, 40], 20):
     slopes.append(np.abs((ends[0] - ends[1]) / (2 * h) - a / (r @ F)).max() * F.max())
     products.append(abs(a @ F) / (r @ F))
     signs.append(a[np.argmax(r * F)] > 0 > a.min())
-ratios, long = [], []
+ratios = []
+long = []
 for _ in range(20):
     _, r, F = random_case(3)
     centres = rng.standard_normal((3, 4))  # F_k(x) = |x - c_k|^2 / 2 + its minimum, from x = 0
     least, jac, (mu, a) = F, -centres.T, balance(r, F + np.square(centres).sum(1) / 2)
-    d, S = jac @ a, r @ (F + np.square(centres).sum(1) / 2)
+    d = jac @ a
+    S = r @ (F + np.square(centres).sum(1) / 2)
     at = lambda eta: balance(r, np.square(eta * d + centres).sum(1) / 2 + least)[0]
-    rest = [at(eta) - mu + eta * d @ d / S for eta in (1e-2, 1e-3)]
-    ratios.append(rest[0] / rest[1])
+    remainders = [at(eta) - mu + eta * d @ d / S for eta in (1e-2, 1e-3)]
+    ratios.append(remainders[0] / remainders[1])
     long.append(max(at(eta) for eta in (1.0, 10.0, 100.0)) > mu)
 pair = lambda ratio: balance(np.ones(2), np.array([ratio, 1.0]))[0]
 edge = brentq(lambda ratio: pair(ratio) - 0.01, 1, 3)
@@ -268,14 +272,14 @@ for name, disturb in kinds.items():
             jac, r, F = random_case(M)
             G = disturb(jac.T @ jac)
             size = np.abs(G).max()
-            found = preference_program(r, F, G)
-            margin = (found.weights @ G - found.low).min() / size
+            program = preference_program(r, F, G)
+            margin = (program.weights @ G - program.low).min() / size
             equal = preference_program(np.ones(M), np.ones(M), G)
             rows.append(
                 (
                     name,
                     M,
-                    np.isfinite(found.value),
+                    np.isfinite(program.value),
                     margin,
                     np.isfinite(equal.value),
                     game_value(G) / size,
@@ -287,26 +291,27 @@ zero = preference_program(np.ones(3), np.array([1.0, 2.0, 3.0]), np.zeros((3, 3)
 slack = []
 for _ in range(instances):
     jac, _, _ = random_case(3)
-    G, nu = jac.T @ jac, np.square(jac @ min_norm(jac)).sum()
+    G = jac.T @ jac
+    nu = np.square(jac @ min_norm(jac)).sum()
     E = 0.5 * noisy(0 * G + np.abs(G).max(), 1)
     slack.append((game_value(G + E) - nu + np.linalg.norm(E, 2)) / np.abs(G).max())
 two = game_value(np.ones((2, 2)) - 2.02 * np.eye(2))  # nu = 1, |E|_op = 2.02
 
 for name in ("exact", "plus antisymmetric"):
-    part = cases[cases["G"] == name]
+    chosen = cases[cases["G"] == name]
     check(
-        f"{name}: feasible on all {len(part)}, constraints met to 1e-8",
-        part["feasible"].all() and part["margin"].min() > -1e-8,
+        f"{name}: feasible on all {len(chosen)}, constraints met to 1e-8",
+        chosen["feasible"].all() and chosen["margin"].min() > -1e-8,
     )
-part = cases[cases["G"] == "plus symmetric"]
+chosen = cases[cases["G"] == "plus symmetric"]
 check(
     "plus symmetric: infeasible on some",
-    not part["feasible"].all(),
-    f"{(~part['feasible']).sum()} of {len(part)}",
+    not chosen["feasible"].all(),
+    f"{(~chosen['feasible']).sum()} of {len(chosen)}",
 )
 check(
     "    but feasible wherever the value of the game is above 1e-6",
-    part[part["value"] > 1e-6]["feasible"].all(),
+    chosen[chosen["value"] > 1e-6]["feasible"].all(),
 )
 check(
     f"equal losses: feasible exactly if the value is positive, {len(clear)} cases",
@@ -323,23 +328,26 @@ _ = check("    and negative for an error of 2.02 nu, two equal gradients", two <
 # breaks a constraint that the solution satisfies.
 
 # %% tags=["hide-input", "nbval-check-output"]
-descent, modes = [], []
+descent = []
+modes = []
 for M in (2, 3, 5):
     for _ in range(instances):
         jac, r, F = random_case(M)
         G = jac.T @ jac
-        nu, size = np.square(jac @ min_norm(jac)).sum(), np.abs(G).max()
+        nu = np.square(jac @ min_norm(jac)).sum()
+        size = np.abs(G).max()
         near = preference_program(r, (1 + 0.02 * rng.standard_normal(M)) / r, G)
         descent.append((near.value - M * nu) / size)
-        found = preference_program(r, F, G, tolerance=0.0)
+        program = preference_program(r, F, G, tolerance=0.0)
         rate = G @ balance(r, F)[1]
-        kept = ((0.8 * found.weights + 0.2 / M) @ G - found.low).min() / size > -1e-8
+        kept = ((0.8 * program.weights + 0.2 / M) @ G - program.low).min() / size > -1e-8
         modes.append(
-            (M, found.falling.any(), found.value / np.abs(rate).max(), rate.max() <= 0, kept)
+            (M, program.falling.any(), program.value / np.abs(rate).max(), rate.max() <= 0, kept)
         )
 modes = pd.DataFrame(modes, columns=["M", "J", "value", "no w helps", "kept"])
 square = preference_program(np.ones(3), np.ones(3), np.eye(3)).value
-some, none = modes[modes["J"]], modes[~modes["J"]]
+falling_modes = modes[modes["J"]]
+other_modes = modes[~modes["J"]]
 
 check(f"descent mode: value >= M nu on {len(descent)} instances, to 1e-8", min(descent) >= -1e-8)
 check(
@@ -347,12 +355,12 @@ check(
     abs(square - 1) < 1e-9,
 )
 check(
-    f"M = 2, J not empty: value >= 0 on {(some['M'] == 2).sum()} instances, to 1e-8",
-    some[some["M"] == 2]["value"].min() >= -1e-8,
+    f"M = 2, J not empty: value >= 0 on {(falling_modes['M'] == 2).sum()} instances, to 1e-8",
+    falling_modes[falling_modes["M"] == 2]["value"].min() >= -1e-8,
 )
 check(
-    f"J empty: no weights lower mu, {len(none)} instances",
-    none["no w helps"].all() and len(none) > 0,
+    f"J empty: no weights lower mu, {len(other_modes)} instances",
+    other_modes["no w helps"].all() and len(other_modes) > 0,
 )
 _ = check(
     "the minimum weight breaks a constraint on some instances",
@@ -361,7 +369,7 @@ _ = check(
 )
 
 # %% tags=["hide-input"]
-groups = some.groupby("M")["value"]
+groups = falling_modes.groupby("M")["value"]
 columns = {
     "instances, J not empty": groups.size(),
     "value < 0": groups.agg(lambda v: (v < -1e-6).mean()),
@@ -373,12 +381,13 @@ displayed(pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}
 # losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
+jac = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]])
+F = np.array([1.0, 3.0, 6.0])
 G, (mu, a) = jac.T @ jac, balance(np.ones(3), F)
-found = preference_program(np.ones(3), F, G)
+program = preference_program(np.ones(3), F, G)
 grid = np.linspace(0, 1, 1001)
 weights = np.stack([1 - grid, grid, 0 * grid], 1)  # w_1 + w_3 on the first
-allowed = (weights @ G >= found.low - 1e-12).all(1)
+allowed = (weights @ G >= program.low - 1e-12).all(1)
 etas = np.linspace(0, 0.5, 101)
 
 
@@ -387,16 +396,16 @@ def along(d):  # losses [101, 3] on the line x = -eta d
     return F + x @ jac + np.square(x).sum(1, keepdims=True) / 2
 
 
-paths = {"along J a": along(jac @ a), "along J w, the program's": along(jac @ found.weights)}
+paths = {"along J a": along(jac @ a), "along J w, the program's": along(jac @ program.weights)}
 imbalance = {name: balance(np.ones(3), losses)[0] for name, losses in paths.items()}
 
 check(
     "J = {2} and J* = {3}",
-    found.falling.tolist() == [False, True, False] and found.worst.tolist() == [False, False, True],
+    program.falling.tolist() == [False, True, False] and program.worst.tolist() == [False, False, True],
 )
 check(
     "w_2 = 1/2 to 1e-9, the value is a_2 / 2 to 1e-9",
-    abs(found.weights[1] - 0.5) < 1e-9 and abs(found.value - a[1] / 2) < 1e-9,
+    abs(program.weights[1] - 0.5) < 1e-9 and abs(program.value - a[1] / 2) < 1e-9,
     f"{a[1] / 2:.3f}",
 )
 check(
@@ -410,7 +419,7 @@ check("mu rises for all 100 steps up to 1/2 along -J w", (np.diff(ahead) > 0).al
 slope = (ahead[1] - mu) / etas[1]
 _ = check(
     "    at the rate 0.15 / S of the example, within 10 %",
-    abs(slope / (-found.value / F.sum()) - 1) < 0.1,
+    abs(slope / (-program.value / F.sum()) - 1) < 0.1,
 )
 
 

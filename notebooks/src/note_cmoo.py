@@ -442,10 +442,13 @@ rng = np.random.default_rng(seed)
 # near $v^\circ$. We then check the descent in one step with $\eta=\frac1L$ on random waves (see Lemma 6 below).
 
 # %% tags=["hide-input", "nbval-check-output"]
-optimal, largest, reached = [], [], []
+optimal = []
+largest = []
+reached = []
 for M in np.repeat([2, 3, 5, 11], instances):
     jac = rng.standard_normal((6, M)) * np.exp(rng.standard_normal(M))
-    v, size = jac @ min_norm(jac), np.abs(jac).max() ** 2
+    v = jac @ min_norm(jac)
+    size = np.abs(jac).max() ** 2
     near = v + np.abs(v).max() * rng.standard_normal((2000, 6)) * rng.random((2000, 1)) ** 2
     best = ((near @ jac).min(1) - np.square(near).sum(1) / 2).max()
     optimal.append(((jac.T @ v).min() - v @ v) / size)
@@ -453,7 +456,8 @@ for M in np.repeat([2, 3, 5, 11], instances):
     reached.append((best + 1e-12) / (v @ v / 2 + 1e-12))
 falls = []
 for _ in range(10 * instances):
-    problem, x = waves(rng, Setting(b=1.0, M=2, N=4), 3, 0.5), rng.standard_normal((1, 3))
+    problem = waves(rng, Setting(b=1.0, M=2, N=4), 3, 0.5)
+    x = rng.standard_normal((1, 3))
     jac = problem.gradients(x)[0].mean(0)
     v = jac @ min_norm(jac)
     falls.append((problem.losses(x) - problem.losses(x - v)).min() / (v @ v))
@@ -475,11 +479,11 @@ _ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(bi
 
 # %% tags=["hide-input", "nbval-check-output"]
 def sides(A, w):  # |Aw|, |A|_op / sqrt(M), |A'Aw| / sqrt(M) for columns of length 1
-    parts = A @ w, A.T @ A @ w / sqrt(A.shape[1])
+    images = A @ w, A.T @ A @ w / sqrt(A.shape[1])
     return [
-        np.linalg.norm(parts[0]),
+        np.linalg.norm(images[0]),
         np.linalg.norm(A, 2) / sqrt(A.shape[1]),
-        np.linalg.norm(parts[1]),
+        np.linalg.norm(images[1]),
     ]
 
 
@@ -510,39 +514,41 @@ def mean_error(values):  # mean over draws and its standard error
 
 
 base = Setting(b=1.0, sigma_l=2.0, q=1.0, M=4, N=10, n=4, n_gram=4)
-found = {"exact": [], "gap": [], "op": [], "J w": [], "J w, common": [], "misprint": []}
+errors_of = {"exact": [], "gap": [], "op": [], "J w": [], "J w, common": [], "misprint": []}
 for _ in range(instances):
     g = random_gradients(rng, 10, 12, 4, 1.0, 0.7)
-    s, w = with_spread(g, base), rng.dirichlet(np.ones(4))
-    many = np.broadcast_to(g, (draws // 10, *g.shape))
-    errors = gram_factor(many, s, rng) - g.mean(0)
+    s = with_spread(g, base)
+    w = rng.dirichlet(np.ones(4))
+    copies = np.broadcast_to(g, (draws // 10, *g.shape))
+    errors = gram_factor(copies, s, rng) - g.mean(0)
     mean, error = mean_error(np.square(errors).sum(1))
-    exact, limit = column_variance(g, s), gram_variance(s)
-    same = np.broadcast_to(g[..., :1], many.shape)
+    exact = column_variance(g, s)
+    limit = gram_variance(s)
+    same = np.broadcast_to(g[..., :1], copies.shape)
     together = gram_factor(same, s, rng, common=True) - same[0].mean(0)
-    found["exact"].append(exact.max() / limit)
-    found["gap"].append(np.abs(mean - exact).max() / error.max())
-    found["op"].append(np.linalg.norm(errors, 2, axis=(1, 2)).mean() / sqrt(4 * limit))
-    found["J w"].append(np.square(errors @ w).sum(1).mean() / limit)
-    found["J w, common"].append(np.square(together @ w).sum(1).mean() / column_variance(g, s)[0])
-    found["misprint"].append(exact.min() / gram_variance(s, misprint=True))
+    errors_of["exact"].append(exact.max() / limit)
+    errors_of["gap"].append(np.abs(mean - exact).max() / error.max())
+    errors_of["op"].append(np.linalg.norm(errors, 2, axis=(1, 2)).mean() / sqrt(4 * limit))
+    errors_of["J w"].append(np.square(errors @ w).sum(1).mean() / limit)
+    errors_of["J w, common"].append(np.square(together @ w).sum(1).mean() / column_variance(g, s)[0])
+    errors_of["misprint"].append(exact.min() / gram_variance(s, misprint=True))
 
 text = f"on {instances} instances"
-check(f"formula and simulation agree within 5 standard errors {text}", max(found["gap"]) < 5)
-check(f"variance of a column <= S_1 {text}", max(found["exact"]) <= 1 + 1e-12)
-check("    equality to 1e-12: all gradients have length b", max(found["exact"]) > 1 - 1e-12)
+check(f"formula and simulation agree within 5 standard errors {text}", max(errors_of["gap"]) < 5)
+check(f"variance of a column <= S_1 {text}", max(errors_of["exact"]) <= 1 + 1e-12)
+check("    equality to 1e-12: all gradients have length b", max(errors_of["exact"]) > 1 - 1e-12)
 check(
     "    without the factor sigma_l^2 the bound is exceeded by half or more",
-    min(found["misprint"]) > 1.5,
+    min(errors_of["misprint"]) > 1.5,
 )
 check(
     f"E|E|_op <= sqrt(M S_1) {text}, and more than half of it",
-    min(found["op"]) > 0.5 and max(found["op"]) <= 1,
+    min(errors_of["op"]) > 0.5 and max(errors_of["op"]) <= 1,
 )
-check(f"Lemma 3: E|E w|^2 <= S_1 {text}", max(found["J w"]) <= 1)
+check(f"Lemma 3: E|E w|^2 <= S_1 {text}", max(errors_of["J w"]) <= 1)
 _ = check(
     "    within 10 % of equality for equal columns with common randomness",
-    np.abs(np.array(found["J w, common"]) - 1).max() < 0.1,
+    np.abs(np.array(errors_of["J w, common"]) - 1).max() < 0.1,
 )
 
 # %% [markdown]
@@ -553,8 +559,8 @@ _ = check(
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-def one_move(jac, first, second, w, beta):  # |w' - w|, and Lemma 5's left side less its first term
-    new = project_simplex(w - beta * np.einsum("rdk,rdm,m->rk", first, second, w))
+def one_move(jac, first_gram, second_gram, w, beta):  # |w' - w|, and Lemma 5's left side less its first term
+    new = project_simplex(w - beta * np.einsum("rdk,rdm,m->rk", first_gram, second_gram, w))
     vertices = np.eye(len(w))
     gain = [np.square(p - vertices).sum(-1) for p in (new[:, None], w[None])]
     return np.linalg.norm(new - w, axis=1), (w - vertices) @ jac.T @ jac @ w + (
@@ -562,27 +568,28 @@ def one_move(jac, first, second, w, beta):  # |w' - w|, and Lemma 5's left side 
     ) / (2 * beta)
 
 
-beta, ratios = 0.05, {"move": [], "square": [], "C1": [], "C2": [], "bias": []}
+beta = 0.05
+ratios = {"move": [], "square": [], "C1": [], "C2": [], "bias": []}
 for _ in range(instances):
-    g, w = random_gradients(rng, 10, 12, 4, 1.0, 0.7), rng.dirichlet(np.ones(4))
-    s, many = (
-        with_spread(g, replace(base, sigma_l=0.5)),
-        np.broadcast_to(g, (draws // 10, *g.shape)),
-    )
-    first, second = (gram_factor(many, s, rng) for _ in range(2))
-    move, left = one_move(g.mean(0), first, second, w, beta)
+    g = random_gradients(rng, 10, 12, 4, 1.0, 0.7)
+    w = rng.dirichlet(np.ones(4))
+    s = with_spread(g, replace(base, sigma_l=0.5))
+    copies = np.broadcast_to(g, (draws // 10, *g.shape))
+    first_gram, second_gram = (gram_factor(copies, s, rng) for _ in range(2))
+    move, left = one_move(g.mean(0), first_gram, second_gram, w, beta)
     mean, error = mean_error(left)
     ratios["move"].append(move.mean() / weight_move(s, beta, "ours"))
     ratios["square"].append(np.square(move).mean() / weight_move(s, beta, "ours") ** 2)
     ratios["C1"].append((mean + 4 * error).max() / weight_regret(s, beta))
     ratios["C2"].append((mean + 4 * error).max() / weight_regret(s, beta, "ours"))
-    excess = mean_error(np.square(first).sum((1, 2)) - np.square(g.mean(0)).sum())
+    excess = mean_error(np.square(first_gram).sum((1, 2)) - np.square(g.mean(0)).sum())
     ratios["bias"].append(abs(excess[0] - column_variance(g, s).sum()) / excess[1])
 v = random_gradients(rng, 1, 12, 1, 1.0, 1.0)
 signs = (v * np.array([1.0, 1.0, -1.0, -1.0]))[0]
 s = Setting(b=1.0, M=4)
 tight = one_move(signs, signs[None], signs[None], np.array([0.5, 0.5, 0, 0]), beta)
-tight_move, tight_regret = float(tight[0][0]), float(tight[1].max())
+tight_move = float(tight[0][0])
+tight_regret = float(tight[1].max())
 
 check(f"Lemma 4: E|w' - w| <= beta sqrt(M) C_2 {text}", max(ratios["move"]) <= 1)
 check(f"    and E|w' - w|^2 <= beta^2 M C_2^2 {text}", max(ratios["square"]) <= 1)
@@ -609,14 +616,15 @@ _ = check(
 # %% tags=["hide-input", "nbval-check-output"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
 outcomes = []
-for first, second in product((4.0, -4.0), repeat=2):
-    x = -0.25 * (0 + first)  # the gradient at 0 is 0, eta_c = 1/4
-    outcomes.append((first + np.clip(-x, -1, 1) + second) / 2)
+for first_draw, second_draw in product((4.0, -4.0), repeat=2):
+    x = -0.25 * (0 + first_draw)  # the gradient at 0 is 0, eta_c = 1/4
+    outcomes.append((first_draw + np.clip(-x, -1, 1) + second_draw) / 2)
 square = float(np.mean(np.square(outcomes)))
 crowd = Setting(b=1.0, sigma_l=2.0, sigma_g=1.0, q=1.0, M=3, N=10, n=4, n_gram=4, tau=5)
 squares = []
 for _ in range(instances):
-    problem, x = waves(rng, crowd, 6, 0.5), np.tile(rng.standard_normal(6), (draws // 10, 1))
+    problem = waves(rng, crowd, 6, 0.5)
+    x = np.tile(rng.standard_normal(6), (draws // 10, 1))
     w = np.tile(rng.dirichlet(np.ones(3)), (draws // 10, 1))
     work = local_work(problem, crowd, x, w, 0.1, rng)
     squares.append(np.square(work).sum(1).mean() / step_square(crowd, "corrected"))
@@ -637,11 +645,15 @@ _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 # $b(1-L\eta_c)^s$, so the ratio of the two sides tends to 1 as $\eta_c\to0$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-calm, lefts = replace(crowd, sigma_l=0.5), []
+calm = replace(crowd, sigma_l=0.5)
+lefts = []
 for _ in range(instances):
-    problem, point = waves(rng, calm, 6, 0.5), rng.standard_normal((1, 6))
-    jac, w = problem.gradients(point)[0].mean(0), rng.dirichlet(np.ones(3))
-    x, weights = np.tile(point, (draws // 10, 1)), np.tile(w, (draws // 10, 1))
+    problem = waves(rng, calm, 6, 0.5)
+    point = rng.standard_normal((1, 6))
+    jac = problem.gradients(point)[0].mean(0)
+    w = rng.dirichlet(np.ones(3))
+    x = np.tile(point, (draws // 10, 1))
+    weights = np.tile(w, (draws // 10, 1))
     mean, error = mean_error((jac @ w - local_work(problem, calm, x, weights, 0.1, rng)) @ jac)
     lefts.append((mean + 4 * error).max() / drift(calm, 0.1, "ours"))
 line = [
@@ -680,13 +692,15 @@ bounds = {
     v: [theorem_1(replace(calm, T=T), corollary(replace(calm, T=T), v), gap, v) for T in rounds]
     for v in versions
 }
-mean, error, ours = [], [], []
+mean = []
+error = []
+ours = []
 for T in rounds:
-    now = replace(calm, T=T)
-    values = theory_run(problem, now, corollary(now), 16, rng).mean(1)
+    setting = replace(calm, T=T)
+    values = theory_run(problem, setting, corollary(setting), 16, rng).mean(1)
     mean.append(values.mean())
     error.append(values.std() / 4)
-    ours.append(theory_run(problem, now, corollary(now, "ours"), 16, rng).mean())
+    ours.append(theory_run(problem, setting, corollary(setting, "ours"), 16, rng).mean())
 upper = np.array(mean) + 3 * np.array(error)
 totals = {v: np.array([b.total for b in bounds[v]]) for v in versions}
 slopes = np.diff(np.log(mean)) / np.diff(np.log(rounds))  # from each T to the next
@@ -742,10 +756,12 @@ plot.show(
 # %% tags=["hide-input", "nbval-check-output"]
 hidden = {}
 for T in (100, 2500, 10_000):
-    x, total = 2 * sqrt(T), 0.0
+    x = 2 * sqrt(T)
+    total = 0.0
     for _ in range(T):
         slope_x = float(np.clip(x, -1, 1))
-        x, total = x - slope_x / sqrt(T), total + slope_x**2 / T
+        x = x - slope_x / sqrt(T)
+        total = total + slope_x**2 / T
     s = Setting(b=1.0, T=T)
     hidden[T] = (
         total * sqrt(T) / 2,
@@ -769,17 +785,19 @@ _ = check(
 errors = []
 for _ in range(instances):
     H, R = rng.standard_normal((2, 5, 8, 4))
-    full, rest = (H + R).sum(0), np.einsum("idk,jdm->km", R, R) - np.einsum("idk,idm->km", R, R)
-    parts = [
+    full = (H + R).sum(0)
+    cross_terms = np.einsum("idk,jdm->km", R, R) - np.einsum("idk,idm->km", R, R)
+    sums = [
         np.einsum("idk,idm->km", H + R, H + R),
         H.sum(0).T @ H.sum(0) - np.einsum("idk,idm->km", H, H),
     ]
-    raw = sum(parts) + 2 * np.einsum("idk,idm->km", R, H.sum(0) - H)
-    wanted, scale = full.T @ full - rest, np.abs(full.T @ full).max()
+    raw = sum(sums) + 2 * np.einsum("idk,idm->km", R, H.sum(0) - H)
+    expected = full.T @ full - cross_terms
+    scale = np.abs(full.T @ full).max()
     w = rng.dirichlet(np.ones(4))
-    differences = ((raw + raw.T) / 2 - wanted, raw - wanted, (raw - wanted) + (raw - wanted).T)
+    differences = ((raw + raw.T) / 2 - expected, raw - expected, (raw - expected) + (raw - expected).T)
     errors.append(
-        [np.abs(e).max() / scale for e in differences] + [abs(w @ (raw - wanted) @ w) / scale]
+        [np.abs(e).max() / scale for e in differences] + [abs(w @ (raw - expected) @ w) / scale]
     )
 errors = np.array(errors)
 

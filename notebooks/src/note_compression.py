@@ -299,7 +299,9 @@ from papers.kit.parameters import settle
 
 globals().update(settle(globals(), seed=0, instances=(40, 6), rounds=(1000, 200)))
 seeds = range(seed, seed + instances)
-E, N, d = 3, 8, 20
+E = 3
+N = 8
+d = 20
 
 
 @cache  # its reference solution is computed once
@@ -309,8 +311,8 @@ def instance(number):
 
 def method(q, q0, participants=N, local_steps=E):
     rate = theorem_6(Setting(D=1.0, G=1.0, E=local_steps, T=rounds, N=N, q=q, q0=q0))
-    more = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
-    return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **more)
+    compression = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
+    return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **compression)
 
 
 def walk(algorithm, problem, steps=40):
@@ -337,7 +339,8 @@ def plain_step(algorithm, problem, w, draw):
 
 # %% tags=["hide-input", "nbval-check-output"]
 problem = instance(seed)
-errors, turned = {}, {}
+errors = {}
+turned = {}
 for n in (8, 3):
     algorithm = replace(method(0.1, 0.1, participants=n), lr=0.05, tolerance=0.1)
     states, draws = walk(algorithm, problem)
@@ -362,14 +365,17 @@ _ = check("with the sign of the residual reversed, this fails", bool(min(turned.
 # rounds of one instance, with their bounds.
 
 # %% tags=["hide-input", "nbval-check-output"]
-measured, curves, limits = {}, {}, {}
+measured = {}
+curves = {}
+limits = {}
 for q in (0.05, 0.1, 0.25, 0.5):
     algorithm = replace(method(q, q), lr=0.05, tolerance=0.1)
     states, _ = walk(algorithm, problem)
     residual = torch.stack([state.residual.norm(dim=-1).max() for state in states]) / E  # G = 1
     message = max((s.x - u.x).norm() for s, u in pairwise(states)) / (algorithm.lr * E)
     gap = max((state.x - state.w).norm() for state in states) / (algorithm.lr * E)
-    curves[f"q = {q}"], limits[f"q = {q}"] = residual.numpy(), sqrt(gamma.residual_limit(q))
+    curves[f"q = {q}"] = residual.numpy()
+    limits[f"q = {q}"] = sqrt(gamma.residual_limit(q))
     measured[q] = (float(residual.max()), float(message), float(gap))
 
 for q, (residual, message, gap) in measured.items():
@@ -403,7 +409,8 @@ plot.show(
 delta = torch.full((100,), 0.1, dtype=torch.float64)  # norm 1
 messages = {}
 for q in (0.5, 0.1, 0.01):
-    e, lengths = torch.zeros_like(delta), []
+    e = torch.zeros_like(delta)
+    lengths = []
     for _ in range(300):
         v = TopK(q)(e + delta)
         e = e + delta - v
@@ -411,10 +418,10 @@ for q in (0.5, 0.1, 0.01):
     messages[f"q = {q}"] = lengths
 
 for label, lengths in messages.items():
-    wanted = 1 / sqrt(float(label[4:]))
+    expected = 1 / sqrt(float(label[4:]))
     check(
-        f"{label}: message norm {wanted:.2f} EG after 1/q rounds",
-        max(abs(x - wanted) for x in lengths[100:]) < 1e-9,
+        f"{label}: message norm {expected:.2f} EG after 1/q rounds",
+        max(abs(x - expected) for x in lengths[100:]) < 1e-9,
     )
 _ = check(
     "2 EG is exceeded for q = 0.1 and q = 0.01",
@@ -430,7 +437,8 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 def regret(trace):
-    sigma, gaps = trace.info["sigma"], trace.metrics
+    sigma = trace.info["sigma"]
+    gaps = trace.metrics
     return ((1 - sigma) * gaps["f_gap"][:, :-1] + sigma * gaps["g_gap"][:, :-1]).mean(-1)
 
 
@@ -443,10 +451,10 @@ def is_solution(algorithm, trace):
 for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3)):
     algorithm = method(q, q0, local_steps=steps)
     trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
-    held = int((regret(trace) <= algorithm.tolerance).sum())
+    kept_bound = int((regret(trace) <= algorithm.tolerance).sum())
     check(
-        f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {held} of {instances} instances",
-        held == instances,
+        f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {kept_bound} of {instances} instances",
+        kept_bound == instances,
     )
     solved = int(is_solution(algorithm, trace).sum())
     check(
@@ -464,7 +472,8 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
 
 # %% tags=["hide-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
-printed, repaired = gamma.gamma_partial(*case), gamma.gamma_partial(*case, "corrected")
+printed = gamma.gamma_partial(*case)
+repaired = gamma.gamma_partial(*case, "corrected")
 direct = gamma.gamma_partial_direct(*case)
 check(
     f"Gamma is {printed:.2e} as printed, {repaired:.2e} with the step repaired, {direct:.1e} in our bound",
@@ -516,14 +525,15 @@ _ = check(
 # for all clients and like $q^{-1}$ for sampled clients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-few, fewer = 1e-3, 1e-4
-own = 0.5 * np.log10(gamma.gamma_feedback(5, fewer, 1.0) / gamma.gamma_feedback(5, few, 1.0))
-partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (few, fewer)]
+small_share = 1e-3
+smaller_share = 1e-4
+feedback_exponent = 0.5 * np.log10(gamma.gamma_feedback(5, smaller_share, 1.0) / gamma.gamma_feedback(5, small_share, 1.0))
+partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (small_share, smaller_share)]
 sampled = 0.5 * np.log10(partial[1] / partial[0])
 pairs = [(q, q0) for q in np.logspace(-4, 0, 20) for q0 in np.logspace(-4, 0, 20)]
 constants = [sqrt(2 * gamma.gamma_feedback(1, q, q0) * q0 * q) for q, q0 in pairs]
 
-check(f"all clients: the exponent of 1/q is {own:.2f}", abs(own - 0.5) < 0.01)
+check(f"all clients: the exponent of 1/q is {feedback_exponent:.2f}", abs(feedback_exponent - 0.5) < 0.01)
 check(f"sampled clients: the exponent of 1/q is {sampled:.2f}", abs(sampled - 1) < 0.01)
 _ = check(
     "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings; 5 is not enough",

@@ -440,7 +440,9 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 # $0.3$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
+off = []
+wrong = []
+plan = {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
 for q in plan:
     path = run(bowls(rng, 5, 3), cross(2.0), plan[q], np.zeros((20, 3)), rng, share=q)
     off.append(np.abs(path.server - path.x.mean(2)).max())
@@ -460,7 +462,8 @@ _ = check("    if only some take part, it is off by more than 0.2, whether divid
 
 # %% tags=["hide-input", "nbval-check-output"]
 T = 2000
-toy, zero = Bowls(np.full((2, 1), 2.0), np.array([[3.0], [-1.0]])), np.zeros((1, 1))
+toy = Bowls(np.full((2, 1), 2.0), np.array([[3.0], [-1.0]]))
+zero = np.zeros((1, 1))
 stuck = naive(toy, line, schedule("convex", T, 1.0).eta, np.array([[0.0], [0.3]]))[..., 0]
 kept = {"naive scheme": stuck[:, 0]}
 for lam0, plus in product((0.01, 0.1, 1.0), (False, True)):
@@ -496,27 +499,33 @@ plot.show(
 # {eq}`eq-fw-mean`.
 
 # %% tags=["hide-input", "nbval-check-output"]
-L, n, r = 3.0, 4, 2.0
+L = 3.0
+n = 4
+r = 2.0
 flat = Bowls(np.full((n, 1), L), np.zeros((n, 1)))
 largest = np.linalg.norm(flat.gradients(np.full((n, 1), r)) / n)
 apart = Bowls(np.full((2, 1), 2.0), np.array([[1.0], [-1.0]]))
 at_best = apart.gradients(np.zeros((2, 1)))
-constants, problems, worst = [], [], {"G": [], "dual": [], "mean": [], "zeta": []}
+constants = []
+problems = []
+worst = {"G": [], "dual": [], "mean": [], "zeta": []}
 for norm in (1, 2) * instances:
-    part = bowls(rng, 5, 6)
-    best = part.minimizer(r, norm)
-    g = part.gradients(np.tile(best, (5, 1))) / 5
-    c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=1.0, dual=np.linalg.norm(g - g.mean(0)), slope=np.linalg.norm(g))
+    bowl = bowls(rng, 5, 6)
+    best = bowl.minimizer(r, norm)
+    g = bowl.gradients(np.tile(best, (5, 1))) / 5
+    c = Constants(L=bowl.smoothness, D=2 * r, N=5, lam0=1.0, dual=np.linalg.norm(g - g.mean(0)), slope=np.linalg.norm(g))
     x = rng.standard_normal((2000, 5, 6))
     x *= r * (rng.random((2000, 5)) ** 0.3 / np.linalg.norm(x, norm, axis=-1))[..., None]
-    Y, zeta, away = g.mean(0) - g, part.spread(r), x - x.mean(1, keepdims=True)
-    value = part.values(x).mean(1)
-    worst["G"].append(np.linalg.norm(part.gradients(x) / 5, axis=(1, 2)).max() / c.G)
-    worst["dual"].append((part.value(best) - value - (Y * away).sum((1, 2))).max())
-    worst["mean"].append((part.value(x.mean(1)) - value - zeta / np.sqrt(5) * distance(x)).max())
+    Y = g.mean(0) - g
+    zeta = bowl.spread(r)
+    away = x - x.mean(1, keepdims=True)
+    value = bowl.values(x).mean(1)
+    worst["G"].append(np.linalg.norm(bowl.gradients(x) / 5, axis=(1, 2)).max() / c.G)
+    worst["dual"].append((bowl.value(best) - value - (Y * away).sum((1, 2))).max())
+    worst["mean"].append((bowl.value(x.mean(1)) - value - zeta / np.sqrt(5) * distance(x)).max())
     worst["zeta"].append(c.dual * np.sqrt(5) / zeta)
     constants.append(c)
-    problems.append((part, norm, float(part.value(best)), zeta))
+    problems.append((bowl, norm, float(bowl.value(best)), zeta))
 
 case = Constants(L=L, D=r, N=n, lam0=1.0)
 check("f_i = L x^2 / 2: the gradient's length is L D / sqrt(n), to 1e-12", abs(largest - case.G) < 1e-12)
@@ -536,16 +545,20 @@ _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on so
 
 # %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 200, "full": 2000}[profile]
-rounds, rows, curves, exact = np.arange(1, T + 1), [], [], []
-for c, (part, norm, least, zeta) in zip(constants, problems, strict=True):
+rounds = np.arange(1, T + 1)
+rows = []
+curves = []
+exact = []
+for c, (bowl, norm, least, zeta) in zip(constants, problems, strict=True):
     for name in ("0.01", "best", "1"):
         lam0 = sqrt(3 / 8) * zeta / (c.N * c.D) if name == "best" else float(name)
         c = Constants(L=c.L, D=c.D, N=c.N, lam0=lam0, dual=c.dual, slope=c.slope)
         plan = schedule("convex", T, lam0)
-        path = run(part, {1: cross, 2: ball}[norm](r), plan, np.zeros((1, 6)))
-        excess = part.value(path.server[1:, 0]) - least
-        ours, theirs = each(theory_fedfw.convex_at_mean, rounds, c, zeta), each(theory_fw.convex_excess, rounds + 1, c)
-        h = surrogate(part, path.x[1:], plan.lam)[:, 0] - least
+        path = run(bowl, {1: cross, 2: ball}[norm](r), plan, np.zeros((1, 6)))
+        excess = bowl.value(path.server[1:, 0]) - least
+        ours = each(theory_fedfw.convex_at_mean, rounds, c, zeta)
+        theirs = each(theory_fw.convex_excess, rounds + 1, c)
+        h = surrogate(bowl, path.x[1:], plan.lam)[:, 0] - least
         rows.append({"penalty": name, "h / (31)": (h / each(theory_fw.convex_surrogate, rounds, c)).max()})
         rows[-1] |= {"h / ours": (h / each(theory_fedfw.convex, rounds, c)).max()}
         rows[-1] |= {"dist / (37)": (distance(path.x[1:, 0]) / each(theory_fw.convex_distance, rounds, c)).max()}
@@ -604,19 +617,24 @@ _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 =
 
 # %% tags=["hide-input", "nbval-check-output"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant
-plan, small = schedule("convex", 50, 1e-6, 0.1), Constants(L=1e-9, D=2.0, N=4, lam0=1e-6, slope=0.5)
+plan = schedule("convex", 50, 1e-6, 0.1)
+small = Constants(L=1e-9, D=2.0, N=4, lam0=1e-6, slope=0.5)
 path = run(slope, line, plan, np.ones((10 * runs, 1)), rng, share=0.1)
 left = 1 + path.server[:, :, 0].mean(1)
 means = 2 * np.cumprod(1 - 0.1 * plan.eta)
-T, ratios, slow = {"quick": 200, "full": 1000}[profile], [], {}
+T = {"quick": 200, "full": 1000}[profile]
+ratios = []
+slow = {}
 rounds = np.arange(1, T + 1)
-for part, _, least, zeta in problems[::2]:
-    c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=0.1)
+for bowl, _, least, zeta in problems[::2]:
+    c = Constants(L=bowl.smoothness, D=2 * r, N=5, lam0=0.1)
     for q in (1.0, 0.5, 0.2, 0.05):
-        plan, start = schedule("convex", T, 0.1, q), np.tile(r * np.eye(6)[:1], (runs // 5, 1))
-        path = run(part, cross(r), plan, start, rng, share=q)
-        gap = {"share": q, "start": float(part.value(start[0])) - least}
-        h, excess = surrogate(part, path.x[1:], plan.lam).mean(1) - least, part.value(path.server[1:]).mean(1) - least
+        plan = schedule("convex", T, 0.1, q)
+        start = np.tile(r * np.eye(6)[:1], (runs // 5, 1))
+        path = run(bowl, cross(r), plan, start, rng, share=q)
+        gap = {"share": q, "start": float(bowl.value(start[0])) - least}
+        h = surrogate(bowl, path.x[1:], plan.lam).mean(1) - least
+        excess = bowl.value(path.server[1:]).mean(1) - least
         ratios.append([(h / each(theory_fedfw.convex, rounds, c, **gap)).max(), (excess / each(theory_fedfw.convex_at_mean, rounds, c, zeta, **gap)).max()])
         slow.setdefault(q, []).append(excess[[99, T - 1]])
 slow = {q: np.mean(x, 0) for q, x in slow.items()}
@@ -637,12 +655,15 @@ _ = check("    the fewer clients take part, the larger is the excess, after 100 
 
 # %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 500, "full": 3000}[profile]
-pair, best, rounds = Bowls(np.ones((2, 2)), np.array([[3.0, 0.0], [1.0, 2.0]])), np.array([1.0, 0.5]), np.arange(1, T + 1)
+pair = Bowls(np.ones((2, 2)), np.array([[3.0, 0.0], [1.0, 2.0]]))
+best = np.array([1.0, 0.5])
+rounds = np.arange(1, T + 1)
 normals = np.array([[0.5, 0.5], [0.5, 0.0]])
 Y = -pair.gradients(np.tile(best, (2, 1))) / 2 - normals
 plan = schedule("convex", T, 0.3)
 path = run(pair, [cross(1.5), box(-1.0, 1.0)], plan, np.zeros((1, 2)))
-mean, least = path.server[1:, 0], pair.value(best)
+mean = path.server[1:, 0]
+least = pair.value(best)
 outside = np.maximum(np.abs(mean).max(1) - 1, np.abs(mean).sum(1) - 1.5)
 c = Constants(L=1.0, D=((3**2 + 8) / 2) ** 0.5, N=2, lam0=0.3, dual=np.linalg.norm(Y))
 h = surrogate(pair, path.x[1:], plan.lam)[:, 0] - least

@@ -223,25 +223,30 @@ def printed_nonconvex(c, T, share):  # (65): spread / (p T)^(1/3) for spread (p 
 # plus $\sum_k\cos2x_k$, are not convex.
 
 # %% tags=["hide-input", "nbval-check-output"]
-r, norms = 2.0, {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
+r = 2.0
+norms = {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
 worst = {"distance": [], "mean": [], "mean, G": [], "near": []}
 problems = []
 for name in list(norms) * instances:
-    part, (norm, oracle) = bowls(rng, 5, 3, s=1.0), norms[name]
+    bowl, (norm, oracle) = bowls(rng, 5, 3, s=1.0), norms[name]
     x = rng.standard_normal((4000, 5, 3))
     x *= r * (rng.random((4000, 5)) / np.linalg.norm(x, norm, axis=-1))[..., None]
     x = x.mean(1, keepdims=True) + rng.random((4000, 1, 1)) ** 3 * (x - x.mean(1, keepdims=True))  # more near consensus
-    lam, zeta, off = 10.0 ** rng.uniform(-1, 1, 4000), part.spread(r), x - x.mean(1, keepdims=True)
-    slope = np.linalg.norm(part.gradients(np.zeros((5, 3))) / 5)
-    c = Constants(L=part.smoothness, D=2 * r, N=5, lam0=1.0, slope=slope, spread=float(part.value(np.zeros(3))) - part.floor(r))
-    g = part.gradients(x) / 5 + lam[:, None, None] * off
-    gap, away, at_mean = (g * (x - oracle(g))).sum((1, 2)), distance(x), fw_gap(part, oracle, x.mean(1))
+    lam = 10.0 ** rng.uniform(-1, 1, 4000)
+    zeta = bowl.spread(r)
+    off = x - x.mean(1, keepdims=True)
+    slope = np.linalg.norm(bowl.gradients(np.zeros((5, 3))) / 5)
+    c = Constants(L=bowl.smoothness, D=2 * r, N=5, lam0=1.0, slope=slope, spread=float(bowl.value(np.zeros(3))) - bowl.floor(r))
+    g = bowl.gradients(x) / 5 + lam[:, None, None] * off
+    gap = (g * (x - oracle(g))).sum((1, 2))
+    away = distance(x)
+    at_mean = fw_gap(bowl, oracle, x.mean(1))
     K = (c.L * c.D + zeta) / 5**0.5
     worst["distance"].append((away - c.G / lam - np.sqrt(gap / lam)).max())
     worst["mean"].append((at_mean - gap - K * away + lam * away**2).max())
     worst["mean, G"].append((at_mean - gap - (c.G + c.L * c.D / 5**0.5) * away + lam * away**2).max())
     worst["near"].append(((at_mean - gap) / (K * away)).max())
-    problems.append((name, part, c, zeta))
+    problems.append((name, bowl, c, zeta))
 
 text = f"at {8000 * instances} points"
 check(f"the bound (55) of the distance holds {text}", max(worst["distance"]) <= 0)
@@ -254,15 +259,18 @@ _ = check("    at some points the gap at the mean exceeds the surrogate's gap by
 # at worst over the instances and $T$. No ratio exceeds one. The last column shows that our bound is below the paper's.
 
 # %% tags=["hide-input", "nbval-check-output"]
-rows, curves = [], {}
-for index, (name, part, c, zeta) in enumerate(problems):
+rows = []
+curves = {}
+for index, (name, bowl, c, zeta) in enumerate(problems):
     for penalty in ("0.1", "1", "best"):
         lam0 = best_penalty(c, zeta) if penalty == "best" else float(penalty)
         c = Constants(L=c.L, D=c.D, N=5, lam0=lam0, slope=c.slope, spread=c.spread)
         for T in horizons:
-            path = run(part, norms[name][1], schedule("nonconvex", T, lam0), np.zeros((1, 3)))
-            hats, gaps = surrogate_gap(path)[:, 0], fw_gap(part, norms[name][1], path.server[:-1, 0])
-            best, bound = hats.argmin(), theory_fedfw.nonconvex_at_mean(c, zeta, T)
+            path = run(bowl, norms[name][1], schedule("nonconvex", T, lam0), np.zeros((1, 3)))
+            hats = surrogate_gap(path)[:, 0]
+            gaps = fw_gap(bowl, norms[name][1], path.server[:-1, 0])
+            best = hats.argmin()
+            bound = theory_fedfw.nonconvex_at_mean(c, zeta, T)
             rows.append({"penalty": penalty, "T": T, "mean gap / ours": gaps.mean() / bound, "surrogate / (52)": hats[best] / theory_fw.nonconvex_surrogate(c, T)})
             rows[-1] |= {"dist / (57)": distance(path.x[best, 0]) / theory_fw.nonconvex_distance(c, T), "gap / (62)": gaps[best] / theory_fw.nonconvex_gap(c, T)}
             rows[-1] |= {"ours / (62)": bound / theory_fw.nonconvex_gap(c, T), "smallest gap": gaps.min(), "bound": bound, "(62)": theory_fw.nonconvex_gap(c, T)}
@@ -303,13 +311,16 @@ plot.show(
 # average the gaps over the rounds and over 20 runs with the best penalty.
 
 # %% tags=["hide-input", "nbval-check-output"]
-ratios, levels, terms = [], {}, []
-for name, part, c, zeta in problems:
+ratios = []
+levels = {}
+terms = []
+for name, bowl, c, zeta in problems:
     c = Constants(L=c.L, D=c.D, N=5, lam0=best_penalty(c, zeta), spread=c.spread)
     for q in (1.0, 0.5, 0.1):
         for T in horizons[-2:]:
-            path = run(part, norms[name][1], schedule("nonconvex", T, c.lam0, q), np.zeros((20, 3)), rng, share=q)
-            hats, gaps = surrogate_gap(path).mean(), fw_gap(part, norms[name][1], path.server[:-1]).mean(1)
+            path = run(bowl, norms[name][1], schedule("nonconvex", T, c.lam0, q), np.zeros((20, 3)), rng, share=q)
+            hats = surrogate_gap(path).mean()
+            gaps = fw_gap(bowl, norms[name][1], path.server[:-1]).mean(1)
             ratios.append([hats / theory_fedfw.nonconvex(c, T, share=q), gaps.mean() / theory_fedfw.nonconvex_at_mean(c, zeta, T, share=q)])
             levels.setdefault(q, []).append(gaps.min())
             terms.append(printed_nonconvex(c, T, q) / theory_fedfw.nonconvex(c, T, share=q))

@@ -294,10 +294,10 @@ far = drift_sum(random_norms(seed, distance=1e4), 10, lr=0.05)
 
 for E in (1, 2, 5, 10):
     exact = (E - 1) * E * (2 * E - 1) // 6
-    held = sum(x <= exact + 1e-9 <= E**3 / 3 + 1e-9 for x in sums[E])
+    kept_bound = sum(x <= exact + 1e-9 <= E**3 / 3 + 1e-9 for x in sums[E])
     check(
-        f"E={E}: drift sum / (lr G)^2 <= {exact} <= E^3/3 on {held} of {instances} instances",
-        held == instances,
+        f"E={E}: drift sum / (lr G)^2 <= {exact} <= E^3/3 on {kept_bound} of {instances} instances",
+        kept_bound == instances,
     )
 _ = check(
     "far from the solution the sum is 285 for E = 10, to one part in a thousand",
@@ -330,10 +330,10 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-def method(E, gamma, **more):
+def method(E, gamma, **settings):
     case = (1.0, 1.0, E, rounds, gamma)  # D = G = 1
     rate = {"lr": step_size(*case), "tolerance": bound(*case)}
-    return FedSGM(local_steps=E, participants=8, **(rate | more))
+    return FedSGM(local_steps=E, participants=8, **(rate | settings))
 
 
 grids = {E: [method(E, gamma_local(E, v)) for v in versions.values()] for E in (1, 2, 5, 10)}
@@ -348,10 +348,10 @@ ratio = {
 
 for name in versions:
     worst = np.max([ratio[E, name] for E in grids], axis=0)  # over E, one number an instance
-    held = int((worst <= 1).sum())
+    kept_bound = int((worst <= 1).sum())
     check(
-        f"regret <= B({name}) on {held} of {instances} instances, E = 1, 2, 5, 10",
-        held == instances,
+        f"regret <= B({name}) on {kept_bound} of {instances} instances, E = 1, 2, 5, 10",
+        kept_bound == instances,
     )
 check(
     "with Gamma_direct the bound is nearly reached (regret > 0.8 B at E = 1)",

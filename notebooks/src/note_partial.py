@@ -510,12 +510,12 @@ plot.show(
 
 # %% tags=["hide-input", "nbval-check-output"]
 query = Setting(D=1.0, G=1.0, E=1, T=100, N=400, n=30, sigma=1.0, delta=0.1)
-few = trials // 10
-errors = sample_means(signs.repeat(10), 30, 100 * few, rng).view(few, 100).abs().amax(1)
+trials_of_rounds = trials // 10
+errors = sample_means(signs.repeat(10), 30, 100 * trials_of_rounds, rng).view(trials_of_rounds, 100).abs().amax(1)
 kept = float((errors <= estimate_error(query)).double().mean())
 half = float((errors <= estimate_error(query) / 2).double().mean())
 
-check(f"largest error of 100 rounds within the bound in at least 90 % of {few} trials", kept >= 0.9)
+check(f"largest error of 100 rounds within the bound in at least 90 % of {trials_of_rounds} trials", kept >= 0.9)
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
@@ -531,12 +531,13 @@ values = vmap(split.losses, in_dims=(None, 0))(w, split.all_clients())[:, 1]
 says_a = (values <= values.mean()).double()  # of each sample of one client
 gradients = split.data[0]
 deviation = (gradients.mean(0) - gradients) @ (w - split.heldout[0])
-same, other = (says_a * deviation).mean(), says_a.mean() * deviation.mean()
-who = torch.randint(2, (3000,), generator=rng)
-path = torch.cumsum(2 * (says_a * deviation)[who], 0)  # lr = 1
+same = (says_a * deviation).mean()
+independent = says_a.mean() * deviation.mean()
+judges = torch.randint(2, (3000,), generator=rng)
+path = torch.cumsum(2 * (says_a * deviation)[judges], 0)  # lr = 1
 wall = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6), 1.0)
 
-check("the mean is 0 if another sample judges, to 1e-12", abs(other) < 1e-12)
+check("the mean is 0 if another sample judges, to 1e-12", abs(independent) < 1e-12)
 check("the mean is above 0.1 if the same sample judges", same > 0.1)
 _ = check(
     "the sum of 3000 rounds with one sample exceeds Lemma 4's bound, as printed, at delta = 1e-6",
@@ -600,28 +601,30 @@ plot.show(
 # threshold $b+r$ they keep it.
 
 # %% tags=["hide-input", "nbval-check-output"]
-T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
+T = {"quick": 4_000, "full": 10_000}[profile]
+s = 0.001
 skew = skewed_levels(10, s)
 case = Setting(D=1.0, G=1.0, E=1, T=T, N=10, n=1, sigma=10 * s / 2, delta=0.1)
-printed, fixed = theorem_4(case), theorem_4(case, "corrected")
-some = range({"quick": 2, "full": 20}[profile])
-more = {"rounds": T, "seeds": some, "evaluate_every": T, "progress": False}
+printed = theorem_4(case)
+fixed = theorem_4(case, "corrected")
+seeds_of_runs = range({"quick": 2, "full": 20}[profile])
+run_settings = {"rounds": T, "seeds": seeds_of_runs, "evaluate_every": T, "progress": False}
 common = {"local_steps": 1, "participants": 1, "resample_for_update": True}
 g_end = {
-    rate: ends(skew, run(FedSGM(lr=rate.lr, tolerance=rate.tolerance, **common), skew, **more))[1]
+    rate: ends(skew, run(FedSGM(lr=rate.lr, tolerance=rate.tolerance, **common), skew, **run_settings))[1]
     for rate in (printed, fixed)
 }
 
 check(
-    f"printed threshold: g(w_bar) > eps + s/2 on all {len(some)} runs, promised is g <= eps on 90 %",
+    f"printed threshold: g(w_bar) > eps + s/2 on all {len(seeds_of_runs)} runs, promised is g <= eps on 90 %",
     (g_end[printed] > printed.tolerance + s / 2).all(),
 )
 check(
-    f"g(w_bar) <= eps + r on all {len(some)} runs",
+    f"g(w_bar) <= eps + r on all {len(seeds_of_runs)} runs",
     (g_end[printed] <= 2 * printed.tolerance - fixed.tolerance).all(),
 )
 _ = check(
-    f"corrected threshold: g(w_bar) <= the promise on all {len(some)} runs",
+    f"corrected threshold: g(w_bar) <= the promise on all {len(seeds_of_runs)} runs",
     (g_end[fixed] <= fixed.accuracy).all(),
 )
 
@@ -652,7 +655,8 @@ def kept_share(trace, accuracy):
 
 box = partial(Setting, D=sqrt(3), G=1.0, N=8, n=4, sigma=0.01, delta=0.1)
 start = max(float(instance(s).mean_losses(instance(s).w0)[1]) for s in seeds)
-exact, results = {}, {}
+exact = {}
+results = {}
 for E in (1, 5):
     setting = box(E=E, T=rounds)
     exact[E] = {
@@ -725,7 +729,8 @@ for (q, n), (largest, direct, corrected) in cases.items():
         largest <= direct <= corrected,
         f"{largest:.0f}, {direct:.0f}, {corrected:.0f}",
     )
-still, e = torch.full((20,), 0.1 / sqrt(20), dtype=torch.float64), torch.zeros(20).double()
+still = torch.full((20,), 0.1 / sqrt(20), dtype=torch.float64)
+e = torch.zeros(20).double()
 for _ in range(100):  # one client, the same step of norm EG = 0.1 in every round
     e = e + still - TopK(0.1)(e + still)
 _ = check(
@@ -739,15 +744,17 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
-state, fed = walk(algorithm, crowd, 20)[-1], Vectorized(crowd)
+state = walk(algorithm, crowd, 20)[-1]
+fed = Vectorized(crowd)
 bare = replace(algorithm, uplink=Identity())
 
 
 def left_over(clients):
     draw = algorithm.draw(crowd, rng)._replace(participants=torch.tensor(clients))
-    after, step = algorithm.round(fed, state, draw)[0], bare.round(fed, state, draw)[0].x - state.x
-    moved = (after.x - state.x - step) / -algorithm.lr  # v - mean of the Deltas
-    return float((moved - (state.residual - after.residual).sum(0) / 2).norm())
+    next_state = algorithm.round(fed, state, draw)[0]
+    step = bare.round(fed, state, draw)[0].x - state.x
+    moved = (next_state.x - state.x - step) / -algorithm.lr  # v - mean of the Deltas
+    return float((moved - (state.residual - next_state.residual).sum(0) / 2).norm())
 
 check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
@@ -782,8 +789,8 @@ _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().m
 # $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-one = torch.tensor([1.0], dtype=torch.float64)
-flat = norms(torch.stack([one, -one]), -0.1 * torch.stack([one, one]), 1.0, 0.9 * one, -0.1 * one)
+unit = torch.tensor([1.0], dtype=torch.float64)
+flat = norms(torch.stack([unit, -unit]), -0.1 * torch.stack([unit, unit]), 1.0, 0.9 * unit, -0.1 * unit)
 rate = theorem_6(Setting(D=1.0, G=1.0, E=1, T=100, N=2))
 still = FedSGM(lr=rate.lr, local_steps=1, participants=2, tolerance=rate.tolerance)
 (mean,) = torch.as_tensor(run(still, flat, rounds=100, progress=False).output)

@@ -161,8 +161,8 @@ def mismatch(a, b, sign=1.0):
 
 
 pairs = [instance(seed + k) for k in range(instances)]
-found = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
-local, glob, difference, bound = found.T
+measures = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
+local, glob, difference, bound = measures.T
 
 # %% [markdown]
 # **Identity, bound, and the bound on $K_{\rm loc}$ alone.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
@@ -195,7 +195,8 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
-right, up = torch.tensor([[3.0, 0.0, 0.0]]).double(), torch.tensor([[0.0, 0.0, 2.0]]).double()
+right = torch.tensor([[3.0, 0.0, 0.0]]).double()
+up = torch.tensor([[0.0, 0.0, 2.0]]).double()
 tight = skewness(7.0 + weights * right, weights * up - 1.0)
 check(
     "orthogonal drifts: the ratio to the bound is 1, to 1e-12",
@@ -233,7 +234,8 @@ labels = paired.data[1][paired.rows]
 rows = paired.rows.gather(1, labels.argsort(dim=1, stable=True))  # class 0 first, as many at each client
 start = int((labels[0] == 0).sum())
 pairings = [replace(paired, rows=torch.cat([rows[:, :start], rows[:, start:].roll(k, 0)], 1)) for k in (0, 1, 2, 5)]
-moved, turning = {}, {}
+moved = {}
+turning = {}
 for name, switch in {"hard": Hard(), "soft": Soft(20.0)}.items():
     for E in (1, 5, 20):
         method = FedSGM(lr=0.3, local_steps=E, participants=10, tolerance=0.1, switch=switch)

@@ -382,12 +382,13 @@ instance = cache(varied_norms)  # its reference solution is computed once
 # %% tags=["hide-input", "nbval-check-output"]
 def needed(E, gamma, version):
     case = (1.0, 1.0, E, rounds)
-    epsilon, lr = bound(*case, gamma_local(E)), step_size(*case, gamma_local(E))
+    epsilon = bound(*case, gamma_local(E))
+    lr = step_size(*case, gamma_local(E))
     return epsilon * soft_beta(epsilon, regret_bound(*case, gamma_local(E, gamma), lr), version)
 
-for E, wanted in ((1, 24.0), (5, 2.62)):
+for E, expected in ((1, 24.0), (5, 2.62)):
     factor = needed(E, "proved", "papers")
-    check(f"E={E}: beta >= {wanted}/eps with Gamma_0", abs(factor / wanted - 1) < 2e-3)
+    check(f"E={E}: beta >= {expected}/eps with Gamma_0", abs(factor / expected - 1) < 2e-3)
 sharpest = [needed(E, "direct", "direct") for E in range(1, 101)]
 check("ours: at most (2/3)/eps, for E = 1 to 100", max(sharpest) < 2 / 3 + 1e-12)
 check(
@@ -402,7 +403,9 @@ _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% tags=["hide-input", "nbval-check-output"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
-slack, half_term, ramp = {}, {}, {}
+slack = {}
+half_term = {}
+ramp = {}
 for sharpness in (0.3, 2.0, 30.0):
     weight = Soft(sharpness)(torch.from_numpy(values - 1)).numpy()
     slack[sharpness] = weight * (values - 1 + (1 - weight) / sharpness)
@@ -413,11 +416,11 @@ peaks = {
     (b, x): np.max((1 - share) / b - (1 - x) / share) for b in (0.1, 0.5, 2) for x in (0.3, 0.9)
 }
 
-for sharpness, found in slack.items():
+for sharpness, margins in slack.items():
     inside = ramp[sharpness]
     check(
         f"beta eps = {sharpness}: the lemma of the ramp on 100000 values, equality inside the ramp",
-        found.min() > -1e-12 and len(inside) > 1000 and abs(inside).max() < 1e-12,
+        margins.min() > -1e-12 and len(inside) > 1000 and abs(inside).max() < 1e-12,
     )
     check("    with half of its last term the lemma fails", half_term[sharpness].min() < -0.1 / sharpness)
 miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items())
@@ -430,24 +433,25 @@ _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6"
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-def grid_of(theorem, setting, **more):  # printed and as proved, in one run
+def grid_of(theorem, setting, **options):  # printed and as proved, in one run
     rates = [theorem(setting, version) for version in versions]
     return [
-        FedSGM(r.lr, setting.E, 8, r.tolerance, switch=Soft(r.beta), **more) for r in rates
+        FedSGM(r.lr, setting.E, 8, r.tolerance, switch=Soft(r.beta), **options) for r in rates
     ]
 
 
-def found(trace, problems):
+def slacks(trace, problems):
     return np.array([regret(trace).mean(-1), *mean_gaps(trace, problems)])  # [3, S]
 
 
 versions = ("printed", "corrected")
-plain, problems = {}, [instance(s) for s in seeds]
+plain = {}
+problems = [instance(s) for s in seeds]
 for E in (1, 2, 5, 10):
     grid = grid_of(theorem_5, Setting(D=1.0, G=1.0, E=E, T=rounds, N=8))
     traces = run(grid, instance, rounds=rounds, seeds=seeds, progress=False)
     for version, soft, trace in zip(versions, grid, traces, strict=True):
-        plain[version, E] = found(trace, problems) / soft.tolerance  # regret, f gap and g over eps
+        plain[version, E] = slacks(trace, problems) / soft.tolerance  # regret, f gap and g over eps
 
 for (version, E), (mean, gap, g) in plain.items():
     solved = int(((gap <= 1) & (g <= 1)).sum())
@@ -476,14 +480,16 @@ def wide(number):
     return random_norms(number, clients=8, dim=20, spread=(1.0, 0.1)[number % 2])
 
 
-half, long = seeds[: instances // 2], 10 * rounds
-problems, compressed = [wide(s) for s in half], {}
+half = seeds[: instances // 2]
+long = 10 * rounds
+problems = [wide(s) for s in half]
+compressed = {}
 for q, q0, E in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 3)):
     setting = Setting(D=1.0, G=1.0, E=E, T=long, N=8, q=q, q0=q0)
     grid = grid_of(theorem_2, setting, uplink=TopK(q), downlink=TopK(q0))
     traces = run(grid, wide, rounds=long, seeds=half, progress=False)
     for version, soft, trace in zip(versions, grid, traces, strict=True):
-        compressed[version, q, q0, E] = (soft, trace, found(trace, problems))
+        compressed[version, q, q0, E] = (soft, trace, slacks(trace, problems))
 
 for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
     solved = int(((gap <= soft.tolerance) & (g <= soft.tolerance)).sum())
@@ -508,8 +514,10 @@ for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
 
 # %% tags=["hide-input", "nbval-check-output"]
 def factor(E, q, q0):
-    printed, case = gamma_feedback(E, q, q0), (1.0, 1.0, E, rounds)
-    epsilon, lr = bound(*case, printed), step_size(*case, printed)
+    printed = gamma_feedback(E, q, q0)
+    case = (1.0, 1.0, E, rounds)
+    epsilon = bound(*case, printed)
+    lr = step_size(*case, printed)
     limit = regret_bound(*case, gamma_feedback_direct(E, q, q0), lr)
     return 1 + soft_excess(epsilon, limit, 2 / epsilon) / epsilon
 
@@ -522,8 +530,8 @@ check(
     f"theta = {theta:.2f} at E=5, q=q0=0.1, and the factor is 1",
     factors[5, 0.1, 0.1] == 1 and theta > 0.25,
 )
-one = factors[1, 0.1, 1.0]
-check(f"the factor at E=1, q=0.1, q0=1 is {one:.2f}", 1 < one < 1.5)
+worst_factor = factors[1, 0.1, 1.0]
+check(f"the factor at E=1, q=0.1, q0=1 is {worst_factor:.2f}", 1 < worst_factor < 1.5)
 above = [case for case, value in factors.items() if value > 1]
 check(
     f"the factor exceeds 1 in {len(above)} of {len(factors)} settings, all without downlink compression",
@@ -557,14 +565,14 @@ limits = {
     for E in (1, 5)
 }
 
-for (E, T), found in worst.items():
+for (E, T), ratios in worst.items():
     check(
         f"E={E}, T={T}: {40 * tries} cases a sharpness, none above the bound",
-        all(x <= y for x, y in zip(found, limits[E], strict=True)),
+        all(x <= y for x, y in zip(ratios, limits[E], strict=True)),
     )
-    proved = [x for x, b in zip(found, sharpnesses, strict=True) if b >= 2 / 3]
+    proved = [x for x, b in zip(ratios, sharpnesses, strict=True) if b >= 2 / 3]
     check("    the printed promise holds from beta eps = 2/3 on", max(proved) <= 1)
-    check("    and fails at beta eps = 0.05 to 0.3", min(found[:6]) > 1)
+    check("    and fails at beta eps = 0.05 to 0.3", min(ratios[:6]) > 1)
 at = sharpnesses.index(0.5)
 _ = check("at beta eps = 1/2 it still fails for E = 1", max(worst[1, 10][at], worst[1, 40][at]) > 1)
 
@@ -597,9 +605,9 @@ plot.show(
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-def sampled(n, problem, steps, T, **more):
+def sampled(n, problem, steps, T, **options):
     rate = theorem_5(Setting(D=1.0, G=1.0, E=steps, T=T), "corrected")
-    soft = FedSGM(rate.lr, steps, n, rate.tolerance, switch=Soft(rate.beta), **more)
+    soft = FedSGM(rate.lr, steps, n, rate.tolerance, switch=Soft(rate.beta), **options)
     trace = run(soft, problem, rounds=T, seeds=seeds, progress=False)
     return rate.tolerance, *mean_gaps(trace, [problem(s) for s in seeds])
 
@@ -627,14 +635,15 @@ spans = {"quick": (400,), "full": (400, 1600, 6400)}[profile]
 ways = {"both clients": (2, {}), "one of them": (1, {})}
 ways["one, another asked"] = (1, {"resample_for_update": True})
 wander = {
-    (way, T): sampled(n, lambda _: line, 1, T, **more)
+    (selection, T): sampled(n, lambda _: line, 1, T, **options)
     for T in spans
-    for way, (n, more) in ways.items()
+    for selection, (n, options) in ways.items()
 }
 
-for (way, T), (epsilon, gap, _g) in wander.items():
-    far, label = gap.mean() > max(0.5, 2 * epsilon), f"{way}, T = {T}, eps = {epsilon:.2f}"
-    if way == "one of them":
+for (selection, T), (epsilon, gap, _g) in wander.items():
+    far = gap.mean() > max(0.5, 2 * epsilon)
+    label = f"{selection}, T = {T}, eps = {epsilon:.2f}"
+    if selection == "one of them":
         check(f"{label}: mean f gap of {instances} runs above 0.5 and 2 eps", far)
     else:
         check(f"{label}: f gap <= eps on all of {instances} runs", (gap <= epsilon).all())

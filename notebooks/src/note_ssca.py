@@ -414,11 +414,16 @@ def root_mean(x):  # over runs, of vectors
 # %% tags=["hide-input"]
 from itertools import combinations, pairwise
 
-sizes, B = (3, 7, 20), 2
+sizes = (3, 7, 20)
+B = 2
 samples = rng.standard_normal((sum(sizes), 4)) + np.repeat([0.0, 1.0, -2.0], sizes)[:, None]
-ends, means, variance = np.cumsum((0, *sizes)), [], 0.0
+ends = np.cumsum((0, *sizes))
+means = []
+variance = 0.0
 for low, high in pairwise(ends):
-    mine, n, share = samples[low:high], high - low, (high - low) / len(samples)
+    mine = samples[low:high]
+    n = high - low
+    share = (high - low) / len(samples)
     batches = share * np.array([mine[list(rows)].mean(0) for rows in combinations(range(n), B)])
     means.append(batches.mean(0))
     variance += np.square(batches - batches.mean(0)).sum(1).mean()
@@ -438,23 +443,32 @@ _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
 factors = bias(powers(0.4, 0.4, 1.0, 1.0, 20)[0])
 left = {B: 1 - 1 / bias(powers(a1, alpha, 1.0, 1.0, 20)[0])[-1] for B, (a1, _, alpha) in printed.items()}
-tau, T, part = 0.3, 60, ripples(rng, 40, 3, 0.5, 2.0)
+tau = 0.3
+T = 60
+objective = ripples(rng, 40, 3, 0.5, 2.0)
 rho, gamma = powers(0.4, 0.4, 0.4, 0.45, T)
-start, gaps, exact = 3 * rng.standard_normal((8, 3)), [], []
+start = 3 * rng.standard_normal((8, 3))
+gaps = []
+exact = []
 for corrected in (False, True):
     weights = rho * bias(rho) if corrected else rho
-    path = ssca([part], weights, gamma, tau, 2, start, np.random.default_rng(1))
-    batches, v, before, w = np.random.default_rng(1), start, 0.0, start
-    linear, curvature = 0 * start, 0.0
+    path = ssca([objective], weights, gamma, tau, 2, start, np.random.default_rng(1))
+    batches = np.random.default_rng(1)
+    v = start
+    previous_gamma = 0.0
+    w = start
+    linear = 0 * start
+    curvature = 0.0
     for t in range(T):
-        g = part.gradient(w, batches.integers(40, size=(8, 2)))
-        v = (1 - weights[t]) * (1 - before) * v + weights[t] / (2 * tau) * g
+        g = objective.gradient(w, batches.integers(40, size=(8, 2)))
+        v = (1 - weights[t]) * (1 - previous_gamma) * v + weights[t] / (2 * tau) * g
         linear = (1 - rho[t]) * linear + rho[t] * (g - 2 * tau * w)
         curvature = (1 - rho[t]) * curvature + rho[t] * tau
         gaps.append(np.abs(w - path.w[t]).max())
         if corrected:
             exact.append(np.abs(w + path.step[t] + linear / (2 * curvature)).max())
-        w, before = w - gamma[t] * v, gamma[t]
+        w = w - gamma[t] * v
+        previous_gamma = gamma[t]
 
 check("1 / kappa_t is 2.50, 1.72, 1.45 for t = 1, 2, 3", np.abs(factors[:3] - [2.5, 1.72, 1.45]).max() < 0.005)
 check("    prod (1 - rho) at t = 20 is 0.017, 3e-4, 4e-7", np.allclose(list(left.values()), [0.017, 3e-4, 4e-7], rtol=0.15))
@@ -479,9 +493,9 @@ for B, (a1, a2, alpha) in printed.items():
     }
 table = pd.DataFrame(rows).T
 limit = power_sum(1.0, 1.25, terms) + 4 * terms**-0.25  # 0.6 and 0.65: sum and what is missing
-wanted = {10**6: [4.86, 168, 168], 10**7: [6.5, 338, 338]}[terms]
+expected = {10**6: [4.86, 168, 168], 10**7: [6.5, 338, 338]}[terms]
 
-check(f"sum gamma^2 up to {terms} is {wanted}, within 2 %", np.allclose(table["sum gamma^2"], wanted, rtol=0.02))
+check(f"sum gamma^2 up to {terms} is {expected}, within 2 %", np.allclose(table["sum gamma^2"], expected, rtol=0.02))
 check("    and still grows by a tenth or more for ten times the rounds", all(power_sum(a2**2, 2 * al + 0.1, terms) > 1.1 * power_sum(a2**2, 2 * al + 0.1, terms // 10) for _, a2, al in printed.values()))
 check("gamma / rho is 0.79, 1.19, 0.79 at 100 and 0.50, 0.75, 0.50 at 10^6", np.allclose(table.iloc[:, 3:], [[0.79, 0.50], [1.19, 0.75], [0.79, 0.50]], atol=0.01))
 _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951) < 1e-3)
@@ -497,7 +511,7 @@ displayed(table.round(2))
 T = {"quick": 1000, "full": 2000}[profile]
 cases = {"0.6, 0.75": (0.6, 0.75), "Y: 0.4, 0.45": (0.4, 0.45), "Y: 0.3, 0.35": (0.3, 0.35), "no averaging": (0.0, 0.75)}
 start = 3 * rng.standard_normal((min(runs, 40), 3))
-paths = {name: ssca([part], *powers(1.0, alpha, 1.0, beta, T), 0.5, 2, start, rng) for name, (alpha, beta) in cases.items()}
+paths = {name: ssca([objective], *powers(1.0, alpha, 1.0, beta, T), 0.5, 2, start, rng) for name, (alpha, beta) in cases.items()}
 errors = {name: root_mean(path.error[..., None]) for name, path in paths.items()}
 ratio = {name: error[-100:].mean() / error[:100].mean() for name, error in errors.items()}
 end = [errors[name][-100:].mean() for name in cases]
@@ -529,18 +543,20 @@ plot.show(
 # **Lemmas 3 and 4.** We check both lemmas along the runs above, and {prf:ref}`ssca-example-3`.
 
 # %% tags=["hide-input", "nbval-check-output"]
-worst3, worst4 = [], []
+worst3 = []
+worst4 = []
 for path in list(paths.values())[:3]:
-    w, step = path.w[:500], path.step[:500]
+    w = path.w[:500]
+    step = path.step[:500]
     pairs = rng.integers(500, size=(2, 2000)), rng.integers(w.shape[1], size=2000)
     (s, t), run = pairs
     move = np.linalg.norm(w[s, run] + step[s, run] - w[t, run] - step[t, run], axis=-1)
-    limit = (part.smoothness + 1) * np.linalg.norm(w[s, run] - w[t, run], axis=-1) + path.error[s, run] + path.error[t, run]
+    limit = (objective.smoothness + 1) * np.linalg.norm(w[s, run] - w[t, run], axis=-1) + path.error[s, run] + path.error[t, run]
     worst3.append((move - limit).max())
-    values = np.stack([part.value(x) for x in w])
+    values = np.stack([objective.value(x) for x in w])
     gamma = powers(1, 1, 1.0, {0: 0.75, 1: 0.45, 2: 0.35}[len(worst4)], 500)[1][:, None]
     size = np.linalg.norm(step, axis=-1)
-    right = gamma * path.error[:500] * size - gamma * (1 - part.smoothness * gamma / 2) * size**2
+    right = gamma * path.error[:500] * size - gamma * (1 - objective.smoothness * gamma / 2) * size**2
     worst4.append((np.diff(values, axis=0) - right[:-1]).max())
 roots = {}
 for delta in (1.0, 1e-2, 1e-4, 1e-6):
@@ -557,25 +573,30 @@ _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6"
 # the weights $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth.
 
 # %% tags=["hide-input", "nbval-check-output"]
-T, tau = {"quick": 400, "full": 1000}[profile], 3.0
-part = ripples(rng, 40, 3, 0.25, 2.0)
-L = part.smoothness
+T = {"quick": 400, "full": 1000}[profile]
+tau = 3.0
+objective = ripples(rng, 40, 3, 0.25, 2.0)
+L = objective.smoothness
 grid = np.stack(np.meshgrid(*[np.linspace(-3, 6, 40)] * 3), -1).reshape(-1, 3)
-floor = part.value(grid).min() - 0.1  # below the least value of a fine grid
-spread = np.square(part.h[None] * (grid[:, None] - part.a) - (part.h[None] * (grid[:, None] - part.a)).mean(1, keepdims=True)).sum(-1).mean(1).max()
-sigma2, start = spread / 2, np.tile([[4.0, -1.0, 3.0]], (runs, 1))  # B = 2; the runs stay in the grid's box
-found = {}
+floor = objective.value(grid).min() - 0.1  # below the least value of a fine grid
+spread = np.square(objective.h[None] * (grid[:, None] - objective.a) - (objective.h[None] * (grid[:, None] - objective.a)).mean(1, keepdims=True)).sum(-1).mean(1).max()
+# B = 2; the runs stay in the grid's box
+sigma2 = spread / 2
+start = np.tile([[4.0, -1.0, 3.0]], (runs, 1))
+stationarity = {}
 for name, (a1, alpha, a2, beta) in {"Y, B = 1": (0.4, 0.4, 0.4, 0.45), "Y, B = 100": (0.9, 0.3, 0.9, 0.35), "0.45, 0.6": (0.9, 0.45, 0.9, 0.6)}.items():
     rho, gamma = powers(a1, alpha, a2, beta, T + 1)
-    path = ssca([part], rho[:T], gamma[:T], tau, 2, start, rng)
+    path = ssca([objective], rho[:T], gamma[:T], tau, 2, start, rng)
     inside = np.abs(path.w - 1.5).max() <= 4.5
-    noise, r1, w1 = np.cumsum(gamma * rho), gamma[0] / rho[0], start[0]
-    V = 2 / tau * (part.value(start)[0] - floor + tau * r1 * w1 @ w1 + sigma2 / (2 * tau) * noise[T - 1])
-    slope = np.stack([part.gradient(w) for w in path.w])
+    noise = np.cumsum(gamma * rho)
+    r1 = gamma[0] / rho[0]
+    w1 = start[0]
+    V = 2 / tau * (objective.value(start)[0] - floor + tau * r1 * w1 @ w1 + sigma2 / (2 * tau) * noise[T - 1])
+    slope = np.stack([objective.gradient(w) for w in path.w])
     G1 = (1 - rho[0]) ** 2 * np.square(slope[0, 0] - 2 * tau * w1).sum()
     bound = 8 * (tau**2 + r1**2 * (L + 2 * tau) ** 2) * V + 4 * r1 * G1 + 4 * sigma2 * noise[T]
     speed, squares = (np.square(x).sum(-1).mean(1) for x in (path.step, slope))
-    found[name] = {
+    stationarity[name] = {
         "sum gamma |v|^2": gamma[:T] @ speed,
         "bound V_T": V,
         "sum gamma |F'|^2": gamma[:T] @ squares,
@@ -586,7 +607,7 @@ for name, (a1, alpha, a2, beta) in {"Y, B = 1": (0.4, 0.4, 0.4, 0.45), "Y, B = 1
         "inside": inside,
         "gamma": gamma[0] <= tau / L,
     }
-table = pd.DataFrame(found).T
+table = pd.DataFrame(stationarity).T
 
 check("the runs stay where sigma and the floor were measured, and gamma <= tau / L", table["inside"].all() and table["gamma"].all())
 check("point 1: the sum of gamma |v|^2 is below V_T", (table["sum gamma |v|^2"] <= table["bound V_T"]).all())

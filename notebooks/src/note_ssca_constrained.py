@@ -377,7 +377,8 @@ rng = np.random.default_rng(seed)
 
 def program(R, M, d, exact):  # R random programs; exact: the objective |w|^2
     a0 = np.zeros((R, d)) if exact else rng.standard_normal((R, d))
-    A, size = 2 * rng.standard_normal((R, M)), np.exp(rng.standard_normal((R, M, 1)))
+    A = 2 * rng.standard_normal((R, M))
+    size = np.exp(rng.standard_normal((R, M, 1)))
     return Program(a0, A, size * rng.standard_normal((R, M, d)), 1.0 if exact else 0.1, 0.1, 5.0)
 
 
@@ -408,18 +409,18 @@ bend = dual(p, (sides[0] + sides[1]) / 2) - (dual(p, sides[0]) + dual(p, sides[1
 
 def library(p, row):
     a0, A, B = (torch.from_numpy(x[row]) for x in (p.a0, p.A, p.B))
-    found = best_response(a0, B, A, torch.zeros_like(A), tau=p.tau, penalty=p.c, curvature=p.tau0)
-    return found.w.numpy(), found.nu.numpy()
+    response = best_response(a0, B, A, torch.zeros_like(A), tau=p.tau, penalty=p.c, curvature=p.tau0)
+    return response.w.numpy(), response.nu.numpy()
 
 
-own = minimizer(p, nu[:, None])
-apart = max(np.abs(library(p, row)[0] - own[row]).max() for row in range(100))
+closed_form = minimizer(p, nu[:, None])
+apart = max(np.abs(library(p, row)[0] - closed_form[row]).max() for row in range(100))
 
 check(f"all branches occur in {instances} programs", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
 check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
 check("    no gap for b = 0 and A = U either", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
 check("Lemma 1 is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
-check("A <= U gives w = 0", np.abs(own[p.A[:, 0] <= 0]).max() == 0)
+check("A <= U gives w = 0", np.abs(closed_form[p.A[:, 0] <= 0]).max() == 0)
 check("the dual is concave: no chord above it", bend.min() > -1e-12)
 _ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e-12)
 
@@ -428,7 +429,10 @@ _ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e
 # duality gap over the random programs after 1 to 1000 sweeps, and the 99 % quantile of the gap after 60.
 
 # %% tags=["hide-input", "nbval-check-output"]
-sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
+sweeps = (1, 10, 60, 300, 1000)
+rows = {}
+monotone = []
+near = []
 for M in (2, 3, 5):
     for exact in (True, False):
         p = program(instances // 5, M, 4, exact)
@@ -437,8 +441,8 @@ for M in (2, 3, 5):
         monotone.append((np.diff(heights, axis=0) / (1 + np.abs(heights[1:]))).min())
         rows[f"M = {M}, {'exact' if exact else 'averaged'} objective"] = [g.max() for g in gaps] + [np.quantile(gaps[2], 0.99)]
         w, nu = (np.stack(x) for x in zip(*(library(p, row) for row in range(10)), strict=True))
-        few = replace(p, a0=p.a0[:10], A=p.A[:10], B=p.B[:10])
-        near.append(((primal(few, w) - dual(few, nu)) / (1 + np.abs(dual(few, nu)))).max())
+        ten_programs = replace(p, a0=p.a0[:10], A=p.A[:10], B=p.B[:10])
+        near.append(((primal(ten_programs, w) - dual(ten_programs, nu)) / (1 + np.abs(dual(ten_programs, nu)))).max())
 table = pd.DataFrame(rows, index=[*(f"{s} sweeps" for s in sweeps), "60 sweeps, 99 %"]).T
 
 check("the dual never falls", min(monotone) > -1e-12)
@@ -457,27 +461,33 @@ displayed(table.map(lambda x: f"{x:.0e}"))
 # $c=5$ and batches of 10.
 
 # %% tags=["hide-input", "nbval-check-output"]
-T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
-parts = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
+T = {"quick": 600, "full": 2000}[profile]
+R = 20
+c = 5.0
+tau = 0.5
+functions = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
 t = np.arange(1.0, T + 1)
-rho, gamma = t**-0.6, t**-0.75
-path = ssca(parts, rho, gamma, tau, 10, 2 * rng.standard_normal((R, 3)), rng, c=c)
-phi = np.stack([parts[0].value(w) + c * np.maximum(parts[1].value(w), 0) for w in path.w])
-L, size, g = max(part.smoothness for part in parts), np.linalg.norm(path.step, axis=-1), gamma[:, None]
+rho = t**-0.6
+gamma = t**-0.75
+path = ssca(functions, rho, gamma, tau, 10, 2 * rng.standard_normal((R, 3)), rng, c=c)
+phi = np.stack([functions[0].value(w) + c * np.maximum(functions[1].value(w), 0) for w in path.w])
+L = max(function.smoothness for function in functions)
+size = np.linalg.norm(path.step, axis=-1)
+g = gamma[:, None]
 right = -g * (2 * tau - L * (1 + c) * g / 2) * size**2 + g * (1 + c) * path.error * size + 2 * g * c * path.gap
 descent = (np.diff(phi, axis=0) - right[:-1]).max()
-last = path.w[-1]
-solved = minimize(lambda w: parts[0].value(w[None])[0], last[0], jac=lambda w: parts[0].gradient(w[None])[0], method="SLSQP", constraints={"type": "ineq", "fun": lambda w: -parts[1].value(w[None])[0], "jac": lambda w: -parts[1].gradient(w[None])[0]}, options={"ftol": 1e-14})
-slopes = [part.gradient(solved.x[None])[0] for part in parts]
-wanted = -(slopes[0] @ slopes[1]) / (slopes[1] @ slopes[1])
-distance = np.linalg.norm(last - solved.x, axis=1)
+ends = path.w[-1]
+solved = minimize(lambda w: functions[0].value(w[None])[0], ends[0], jac=lambda w: functions[0].gradient(w[None])[0], method="SLSQP", constraints={"type": "ineq", "fun": lambda w: -functions[1].value(w[None])[0], "jac": lambda w: -functions[1].gradient(w[None])[0]}, options={"ftol": 1e-14})
+slopes = [function.gradient(solved.x[None])[0] for function in functions]
+multiplier = -(slopes[0] @ slopes[1]) / (slopes[1] @ slopes[1])
+distance = np.linalg.norm(ends - solved.x, axis=1)
 
 check(f"the inequality holds in all {T} rounds of {R} runs", descent <= 1e-12)
 check("the step to the best response: last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
 check("    the errors of gradients and values fall too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
-check("SLSQP's solution is a KKT point with 0 < multiplier < c", np.linalg.norm(slopes[0] + wanted * slopes[1]) < 1e-4 and 0 < wanted < c)
+check("SLSQP's solution is a KKT point with 0 < multiplier < c", np.linalg.norm(slopes[0] + multiplier * slopes[1]) < 1e-4 and 0 < multiplier < c)
 check("all runs end within 0.15 of this KKT point", distance.max() < 0.15)
-_ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / wanted - 1) < 0.15)
+_ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / multiplier - 1) < 0.15)
 
 
 # %% tags=["hide-input"]
@@ -515,39 +525,49 @@ for c in penalties:
     slack["no KKT point"].append(w**2 * 4 * c**2)
     w = brentq(lambda w, c=c: w / 10 + c * bent(w)[1], np.pi, 4.5)
     slack["stays"].append(bent(w)[0])
-line, first = np.linspace(-9, 9, 18001), brentq(lambda w: bent(w)[0], -np.pi, -np.pi / 2)
+line = np.linspace(-9, 9, 18001)
+first_root = brentq(lambda w: bent(w)[0], -np.pi, -np.pi / 2)
 inside = line[bent(line)[0] <= 0]
 stuck = []
 for c in penalties:  # Algorithm 2 on example 2, full batches, rho_1 = 1, by hand
-    w, B, A = 4.0, np.zeros((1, 2, 1)), np.zeros((1, 2))
-    for now in np.arange(1.0, {"quick": 300, "full": 1000}[profile] + 1):
-        slope, value = np.array([w / 10, bent(w)[1]]), np.array([w**2 / 20, bent(w)[0]])
-        B, A = B + now**-0.6 * ((slope - 2 * w)[None, :, None] - B), A + now**-0.6 * ((value - slope * w + w**2)[None] - A)
+    w = 4.0
+    B = np.zeros((1, 2, 1))
+    A = np.zeros((1, 2))
+    for t in np.arange(1.0, {"quick": 300, "full": 1000}[profile] + 1):
+        slope = np.array([w / 10, bent(w)[1]])
+        value = np.array([w**2 / 20, bent(w)[0]])
+        B = B + t**-0.6 * ((slope - 2 * w)[None, :, None] - B)
+        A = A + t**-0.6 * ((value - slope * w + w**2)[None] - A)
         p = Program(B[:, 0], A[:, 1:], B[:, 1:], 1.0, 1.0, c)
-        w += now**-0.65 * (float(minimizer(p, multipliers(p))[0, 0]) - w)
+        w += t**-0.65 * (float(minimizer(p, multipliers(p))[0, 0]) - w)
     stuck.append(bent(w)[0])
 convex = [ripples(rng, 40, 3, 0.0, 2.0), ripples(rng, 40, 3, 0.0, 0.0, 2.5)]
-h, a = ([part.h.mean(0) for part in convex], [(part.h * part.a).mean(0) for part in convex])
+h = [function.h.mean(0) for function in convex]
+a = [(function.h * function.a).mean(0) for function in convex]
 at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])
 star = brentq(lambda lam: convex[1].value(at(lam)[None])[0], 0, 100)
-left, end = {}, {}
+left = {}
+end = {}
 T = {"quick": 400, "full": 1000}[profile]
 t = np.arange(1.0, T + 1)
 for factor in (0.3, 0.7, 1.5, 20):
     w = np.array([[3.0, 0.0, -1.0]])
-    B, A = np.zeros((1, 2, 3)), np.zeros((1, 2))
-    for now in t:  # full batches, by hand
-        slope = np.stack([part.gradient(w) for part in convex], 1)
-        value = np.stack([part.value(w) for part in convex], 1) - (slope * w[:, None]).sum(-1) + 0.5 * np.square(w).sum()
-        B, A = B + now**-0.4 * (slope - w[:, None] - B), A + now**-0.4 * (value - A)
+    B = np.zeros((1, 2, 3))
+    A = np.zeros((1, 2))
+    for round_number in t:  # full batches, by hand
+        slope = np.stack([function.gradient(w) for function in convex], 1)
+        value = np.stack([function.value(w) for function in convex], 1) - (slope * w[:, None]).sum(-1) + 0.5 * np.square(w).sum()
+        B = B + round_number**-0.4 * (slope - w[:, None] - B)
+        A = A + round_number**-0.4 * (value - A)
         p = Program(B[:, 0], A[:, 1:], B[:, 1:], 0.5, 0.5, factor * star)
-        w = w + now**-0.6 * (minimizer(p, multipliers(p)) - w)
-    left[factor], end[factor] = convex[1].value(w)[0], np.linalg.norm(w - at(min(factor, 1.0) * star))
+        w = w + round_number**-0.6 * (minimizer(p, multipliers(p)) - w)
+    left[factor] = convex[1].value(w)[0]
+    end[factor] = np.linalg.norm(w - at(min(factor, 1.0) * star))
 
 check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
 check("example 2: slack tends to pi/3 - sqrt(3)/2", abs(slack["stays"][-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack["stays"]) > 0.18)
-check("    the feasible set is an interval that ends in 0", np.allclose([inside[0], inside[-1]], [first, 0], atol=1e-3) and np.ptp(np.diff(inside)) < 1e-9)
-check("    regular: F_1 < 0 inside, and not flat at either end", bent(-np.pi / 2)[0] < -0.8 and min(abs(bent(first)[1]), bent(0.0)[1]) > 0.5)
+check("    the feasible set is an interval that ends in 0", np.allclose([inside[0], inside[-1]], [first_root, 0], atol=1e-3) and np.ptp(np.diff(inside)) < 1e-9)
+check("    regular: F_1 < 0 inside, and not flat at either end", bent(-np.pi / 2)[0] < -0.8 and min(abs(bent(first_root)[1]), bent(0.0)[1]) > 0.5)
 check("    Algorithm 2 from w = 4 ends with that slack, to 1e-4, for c = 10, 100 and 1000", np.abs(np.subtract(stuck, slack["stays"])[1:]).max() < 1e-4)
 check("convex, c = 0.3 and 0.7 lambda*: the constraint stays broken", left[0.3] > left[0.7] > 0.01)
 check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(left[20])) < 2e-3)
@@ -559,21 +579,26 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 # be zero (point 2).
 
 # %% tags=["hide-input", "nbval-check-output"]
-longer, stationary, sure = [], [], []
+longer = []
+stationary = []
+sure = []
 for _ in range({"quick": 10, "full": 40}[profile]):
-    part, lam = ripples(rng, 40, 3, 0.3, 1.5), rng.uniform(0.05, 0.5)
-    ridge = minimize(lambda w: part.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})
+    function = ripples(rng, 40, 3, 0.3, 1.5)
+    lam = rng.uniform(0.05, 0.5)
+    ridge = minimize(lambda w: function.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})
     near = ridge.x + 0.02 * rng.standard_normal((4000, 3)) * rng.random((4000, 1))
-    feasible = near[part.value(near) <= part.value(ridge.x[None])]
+    feasible = near[function.value(near) <= function.value(ridge.x[None])]
     longer.append((np.square(feasible).sum(1) - ridge.x @ ridge.x).min(initial=np.inf))
-    U = part.value(ridge.x[None])[0] + 0.1
-    short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - part.value(w[None])[0], "jac": lambda w: -part.gradient(w[None])[0]}, options={"ftol": 1e-15})
-    w, slope = short.x, part.gradient(short.x[None])[0]
+    U = function.value(ridge.x[None])[0] + 0.1
+    short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - function.value(w[None])[0], "jac": lambda w: -function.gradient(w[None])[0]}, options={"ftol": 1e-15})
+    w = short.x
+    slope = function.gradient(short.x[None])[0]
     xi = -2 * (w @ slope) / (slope @ slope)
     stationary.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))
-    sure.append((part.h.mean(0) - 4 * part.s * np.cos(2 * w) + 1 / xi).min() >= 0)
+    sure.append((function.h.mean(0) - 4 * function.s * np.cos(2 * w) + 1 / xi).min() >= 0)
 near = 1 + np.linspace(-0.1, 0.1, 201)
-cubic, quartic = (near - 1) ** 3 - near**2, -(near**4)
+cubic = (near - 1) ** 3 - near**2
+quartic = -(near**4)
 
 check("1: no feasible point near w* is shorter, to 1e-7", min(longer) > -1e-7)
 check("2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F", max(stationary) < 1e-4)

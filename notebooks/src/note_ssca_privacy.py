@@ -127,22 +127,23 @@ rng = np.random.default_rng(seed)
 # and, above $J$, 15, we compute the distance of the samples from the row space of $\bar B$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-parallel, found = [], []
+parallel = []
+recovery_errors = []
 for _ in range(instances):
     W1, W2, X, Y = case(rng, 12, 20, 5, 1)
-    first, second = network_gradients(W1, W2, X, Y)
-    parallel.append(np.linalg.svd(first, compute_uv=False)[1] / np.linalg.norm(first))
-    found.append(np.abs(recover(W1, W2, first, second, 20**0.5) - X[0]).max())
+    first_layer, second_layer = network_gradients(W1, W2, X, Y)
+    parallel.append(np.linalg.svd(first_layer, compute_uv=False)[1] / np.linalg.norm(first_layer))
+    recovery_errors.append(np.abs(recover(W1, W2, first_layer, second_layer, 20**0.5) - X[0]).max())
 outside = {}
 for B in (1, 4, 12, 15):
     for _ in range(instances):
         W1, W2, X, Y = case(rng, 12, 20, 5, B)
         rows = np.linalg.svd(network_gradients(W1, W2, X, Y)[0])[2][: min(B, 12)]
-        rest = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
-        outside.setdefault(B, []).append(rest.max())
+        residuals = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
+        outside.setdefault(B, []).append(residuals.max())
 
 check("B = 1: all rows are parallel, to 1e-12", max(parallel) < 1e-12)
-check(f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times", max(found) < 1e-8)
+check(f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times", max(recovery_errors) < 1e-8)
 check("B = 4, 12: the samples lie in the row space, to 1e-6", max(max(outside[B]) for B in (1, 4, 12)) < 1e-6)
 _ = check("B = 15 > J: the samples do not", min(outside[15]) > 1e-3)
 
@@ -155,7 +156,8 @@ ranks = {}
 for B in (1, 2, 4, 8, 9, 10, 12):
     W1, W2, X, Y = case(rng, 6, 5, 3, B)
     ranks[B] = rank(3 * W1, 3 * W2, 4 * X - 2, Y)
-d, K = 128 * 784 + 10 * 128, 784
+d = 128 * 784 + 10 * 128
+K = 784
 free = {B: 78 * (128 + B) - (78 * (128 + B - 78) if min(128, B) >= 78 else 128 * B) for B in (10, 100, 1000)}
 
 check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(r == min(5 * B, 42) for B, r in ranks.items()))
@@ -179,15 +181,17 @@ displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank
 table = data.digits() if pictures == "digits" else data.mnist("train")
 scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
 K = side * side
-W1, W2 = rng.uniform(-1, 1, (hidden, K)) / K**0.5, rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
-some = rng.permutation(len(table.y))[:100]
-X = table.X[some].flatten(1).double().numpy() / scale
-Y = np.eye(10)[table.y[some].numpy()]
-row, nearest = {}, {}
+W1 = rng.uniform(-1, 1, (hidden, K)) / K**0.5
+W2 = rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
+picked_rows = rng.permutation(len(table.y))[:100]
+X = table.X[picked_rows].flatten(1).double().numpy() / scale
+Y = np.eye(10)[table.y[picked_rows].numpy()]
+row = {}
+nearest = {}
 for B in (1, 2, 10, 100):
-    first, second = network_gradients(W1, W2, X[:B], Y[:B])
-    row[B] = recover(W1, W2, first, second, K**0.5) if B == 1 else combined(first)
-    basis = np.linalg.svd(first, full_matrices=False)[2][: min(B, hidden)]
+    first_layer, second_layer = network_gradients(W1, W2, X[:B], Y[:B])
+    row[B] = recover(W1, W2, first_layer, second_layer, K**0.5) if B == 1 else combined(first_layer)
+    basis = np.linalg.svd(first_layer, full_matrices=False)[2][: min(B, hidden)]
     nearest[B] = X[0] @ basis.T @ basis
 
 # %% tags=["hide-input"]
@@ -233,7 +237,8 @@ _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
 formula = {(J, K, B): K * K if min(J, B) >= K else K * (J + B) - J * B for J, K, B in dims}
 rounds = fibre(rng.standard_normal((10, 3)), rng.standard_normal((3, 20)))  # weights of two rounds, one below the other
-W, X = rng.standard_normal((5, 3)), rng.random((3, 40))
+W = rng.standard_normal((5, 3))
+X = rng.random((3, 40))
 guess = (W @ X)[:, :3] @ np.linalg.inv(X[:, :3])
 read = np.linalg.lstsq(guess, W @ X, rcond=None)[0]
 G = rng.standard_normal((3, 3))

@@ -370,7 +370,7 @@ from papers.kit.parameters import settle
 globals().update(settle(globals(), seed=0, instances=(24, 6), rounds=(2000, 400), trials=(4000, 500)))
 seeds = range(seed, seed + instances)
 rng = seeded(seed, "rounds")
-one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
+setting = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
 # **Lemma 3.** In each trial, we compare the largest left side of {eq}`eq-sto-lemma3` over clients and rounds with the
@@ -386,13 +386,13 @@ def drifts(family, count):
 
 
 drift = {family: drifts(family, trials) for family in FAMILIES}
-limit = drift_bound(one, 1.0, 1.0, "direct")
-silent = drift_bound(one, 1.0, 0.0) / 2  # that of Lemma 2
+limit = drift_bound(setting, 1.0, 1.0, "direct")
+silent = drift_bound(setting, 1.0, 0.0) / 2  # that of Lemma 2
 
 for family, sums in drift.items():
     kept = float((sums <= limit).double().mean())
     check(f"{family}: the bound with 2/3 holds in at least 90 % of {trials} trials", kept >= 0.9)
-check("the printed bound is larger", drift_bound(one, 1.0, 1.0) > limit)
+check("the printed bound is larger", drift_bound(setting, 1.0, 1.0) > limit)
 _ = check(
     "every family exceeds Lemma 2's bound, which ignores noise, in over 10 % of the trials",
     all(float((sums <= silent).double().mean()) < 0.9 for sums in drift.values()),
@@ -441,7 +441,7 @@ plot.show(
 
 # %% tags=["hide-input", "nbval-check-output"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
-bounds = {kappa: noise_walk(one, 1.0, 1.0, kappa) for kappa in (1.5, 1.0, 0.25)}
+bounds = {kappa: noise_walk(setting, 1.0, 1.0, kappa) for kappa in (1.5, 1.0, 0.25)}
 reach = {f: float(x.quantile(0.9)) / bounds[1.0] for f, x in walks.items()}
 
 for family, ratio in reach.items():
@@ -469,11 +469,11 @@ def squares(sums, family):
 
 
 square = {(s, f): squares(x, f) for s, x in (("line", line), ("round", fan)) for f in FAMILIES}
-printed, proved = (square_bound(one, 1.0, 1.0, v) for v in ("printed", "proved"))
+printed, proved = (square_bound(setting, 1.0, 1.0, v) for v in ("printed", "proved"))
 
 for (shape, family), values in square.items():
-    part = float(values.quantile(0.9)) / printed
-    check(f"{shape}, {family}: the quantile is below F's bound", part < 1, f"{part:.1f}")
+    share_of_bound = float(values.quantile(0.9)) / printed
+    check(f"{shape}, {family}: the quantile is below F's bound", share_of_bound < 1, f"{share_of_bound:.1f}")
 check("the proved bound is between 1.5 and 1.6 times F's here", 1.5 < proved / printed < 1.6)
 _ = check(
     "a fifth of F's bound is exceeded (line, sign)",
@@ -488,7 +488,8 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
-ratios, without = [], []
+ratios = []
+without = []
 for rows in table:
     sigma_b = float(rows.amax(1).sub(rows.amin(1)).max()) / 2
     sigma = float(rows.mean(1).max() - rows.mean(1).min()) / 2
@@ -510,13 +511,13 @@ _ = check("without the term of the minibatch some ratio exceeds 1", max(without)
 
 # %% tags=["hide-input", "nbval-check-output"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
-few = trials // 4
+trials_of_batches = trials // 4
 signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(200)
-batch = noise("sign", (50 * few, 60), 1, rng).mean((1, 2))
-wrong = (sample_means(signs, 30, 50 * few, rng) + batch).view(few, 50).abs().amax(1)
+batch = noise("sign", (50 * trials_of_batches, 60), 1, rng).mean((1, 2))
+wrong = (sample_means(signs, 30, 50 * trials_of_batches, rng) + batch).view(trials_of_batches, 50).abs().amax(1)
 within = {k: float((wrong <= k * estimate_error(query, 1.0, 2)).double().mean()) for k in (1, 0.5)}
 
-check(f"the error is within the bound in at least 90 % of {few} trials", within[1] >= 0.9)
+check(f"the error is within the bound in at least 90 % of {trials_of_batches} trials", within[1] >= 0.9)
 _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9)
 
 # %% [markdown]
@@ -532,7 +533,8 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 
 # %% tags=["hide-input", "nbval-check-output"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
-sigma_xi, rows = batch_noise(2.0, 32), 32
+sigma_xi = batch_noise(2.0, 32)
+rows = 32
 
 
 def row_gradients(problem, w):
@@ -617,7 +619,7 @@ kept = [difference > 0 for s, x, difference in terms if x <= 4.4 * sqrt(s.E)]
 check(f"our promise <= the printed one where sigma_xi <= 4.4 sqrt(E) G ({len(kept)} settings)", all(kept))
 _ = check(
     "without noise Gamma is 3E/2 - 1 (E = 1, 5, 50)",
-    all(gamma_noisy(replace(one, E=E), 0.0) == 1.5 * E - 1 for E in (1, 5, 50)),
+    all(gamma_noisy(replace(setting, E=E), 0.0) == 1.5 * E - 1 for E in (1, 5, 50)),
 )
 
 # %% [markdown]

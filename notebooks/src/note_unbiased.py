@@ -280,11 +280,11 @@ for kept in (1, 2, 3, 5):
     errors[kept] = (float((sent.mean(0) - x).abs().max()), spread.numpy())
 
 for kept, (bias, spread) in errors.items():
-    wanted = RandK(kept / 6).variance(6)
+    expected = RandK(kept / 6).variance(6)
     check(f"K={kept} of 6: the mean is x, to 1e-12", bias < 1e-12)
     check(
-        f"    variance / |x|^2 = {wanted:.2f} on 50 vectors, to 1e-12",
-        np.abs(spread - wanted).max() < 1e-12,
+        f"    variance / |x|^2 = {expected:.2f} on 50 vectors, to 1e-12",
+        np.abs(spread - expected).max() < 1e-12,
     )
 
 
@@ -306,7 +306,8 @@ rand = RandK(1 / 3)  # of three entries one, q_u = 2
 summed = [directions(instance(seed + k), 5, 0.05, 0.0)[1].sum(0) for k in range(instances)]
 drawn = [ratio(x, rand) for x in summed]
 equal = torch.full((8, 3), 5 / sqrt(3)).double()
-same, common = ratio(equal, rand), ratio(equal, rand, common=True)
+same = ratio(equal, rand)
+common = ratio(equal, rand, common=True)
 
 check(
     f"E=5: ratio <= 1 on {instances} instances, but for 4 standard errors",
@@ -366,18 +367,18 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 def method(E, gamma, soft):
     case = (1.0, 1.0, E, rounds, gamma)
     epsilon = bound(*case) * (2 if soft else 1)
-    more = {"switch": Soft(2 / epsilon)} if soft else {}
-    return FedSGM(step_size(*case), E, 8, epsilon, uplink=rand, error_feedback=False, **more)
+    soft_switch = {"switch": Soft(2 / epsilon)} if soft else {}
+    return FedSGM(step_size(*case), E, 8, epsilon, uplink=rand, error_feedback=False, **soft_switch)
 
 
 def paths(algorithm):  # the mean regret, and the term of the theorem, of every path
-    trace = run(algorithm, in_turn, rounds=rounds, seeds=every, progress=False)
-    gap = np.nan_to_num(mean_gaps(trace, [in_turn(s) for s in every])[0] - algorithm.tolerance)
-    found = np.stack([regret(trace).mean(-1), (1 - trace.info["sigma"]).mean(-1) * gap])
-    return found.reshape(2, len(draws), instances).transpose(2, 0, 1)  # [instances, 2, draws]
+    trace = run(algorithm, in_turn, rounds=rounds, seeds=path_numbers, progress=False)
+    gap = np.nan_to_num(mean_gaps(trace, [in_turn(s) for s in path_numbers])[0] - algorithm.tolerance)
+    regret_and_term = np.stack([regret(trace).mean(-1), (1 - trace.info["sigma"]).mean(-1) * gap])
+    return regret_and_term.reshape(2, len(draws), instances).transpose(2, 0, 1)  # [instances, 2, draws]
 
 
-every = range(instances * len(draws))
+path_numbers = range(instances * len(draws))
 in_turn = lambda number: instance(seed + number % instances)
 settings = {
     (E, name, soft): method(E, gamma(E, 2.0, 8), soft)
@@ -387,9 +388,9 @@ settings = {
 }
 outcomes = {key: paths(algorithm) for key, algorithm in settings.items()}
 
-for (E, name, soft), found in outcomes.items():
+for (E, name, soft), regrets in outcomes.items():
     epsilon = settings[E, name, soft].tolerance
-    upper = found.mean(-1) + 3 * found.std(-1) / sqrt(len(draws))
+    upper = regrets.mean(-1) + 3 * regrets.std(-1) / sqrt(len(draws))
     limit, word = (epsilon / 2, "soft") if soft else (epsilon, "hard")
     label = f"{word}, {name} Gamma, E={E}: mean regret + 3 standard errors <= B"
     check(f"{label} on {instances} instances", (upper[:, 0] <= limit).all())
@@ -400,10 +401,10 @@ _ = check("with Gamma_direct, E=1, hard, half of the bound is exceeded", biggest
 # %% tags=["hide-input"]
 rows = {
     ("soft" if soft else "hard", name, E): (
-        found[:, 0].mean(-1).max() / settings[E, name, soft].tolerance * (2 if soft else 1),
-        found[:, 0].max() / settings[E, name, soft].tolerance * (2 if soft else 1),
+        regrets[:, 0].mean(-1).max() / settings[E, name, soft].tolerance * (2 if soft else 1),
+        regrets[:, 0].max() / settings[E, name, soft].tolerance * (2 if soft else 1),
     )
-    for (E, name, soft), found in outcomes.items()
+    for (E, name, soft), regrets in outcomes.items()
 }
 table = pd.DataFrame(rows, index=["largest mean regret / B", "largest regret of a path / B"]).T
 displayed(table.rename_axis(["switching", "Gamma", "E"]).round(2))
@@ -415,8 +416,8 @@ displayed(table.rename_axis(["switching", "Gamma", "E"]).round(2))
 
 # %% tags=["hide-input", "nbval-check-output"]
 d = 10
-first = torch.eye(d).double()[0]
-single = norms(5 * first[None], 0 * first[None], 2.0, 3 * first, 2 * first)
+first_axis = torch.eye(d).double()[0]
+single = norms(5 * first_axis[None], 0 * first_axis[None], 2.0, 3 * first_axis, 2 * first_axis)
 gamma = gamma_unbiased(1, d - 1.0, 1)
 remembered = gamma_feedback(1, 1 / d, 1.0)
 shapes = {
@@ -425,24 +426,24 @@ shapes = {
     "memory": (int(2 * remembered) + 1, remembered, 1, {"uplink": RandK(1 / d, scaled=False)}),
 }
 stuck = {}
-for name, (T, value, factor, more) in shapes.items():
+for name, (T, value, factor, options) in shapes.items():
     epsilon = factor * bound(1.0, 1.0, 1, T, value)
-    more = more | ({"switch": Soft(2 / epsilon)} if name == "soft" else {})
-    algorithm = FedSGM(step_size(1.0, 1.0, 1, T, value), 1, 1, epsilon, **more)
+    options = options | ({"switch": Soft(2 / epsilon)} if name == "soft" else {})
+    algorithm = FedSGM(step_size(1.0, 1.0, 1, T, value), 1, 1, epsilon, **options)
     trace = run(algorithm, single, rounds=T, seeds=range(2000), progress=False)
     stuck[name] = (T, epsilon, np.isnan(trace.output[:, 0]), regret(trace))
 
-for name, (T, epsilon, empty, found) in stuck.items():
+for name, (T, epsilon, empty, regrets) in stuck.items():
     p = (1 - 1 / d) ** (T - 1)
     check(f"{name}: T = {T}, eps = {epsilon:.3f} < g(w_0) = 1", epsilon < 1)
     near = abs(empty.mean() - p) < 4 * sqrt(p * (1 - p) / 2000)
     check(f"    A empty with probability {p:.4f}; 2000 runs agree within 4 standard errors", near)
-    check("    on these paths the regret is 1, above eps", (found[empty].mean(-1) > epsilon).all())
-    error = found.mean(-1).std() / sqrt(2000)
+    check("    on these paths the regret is 1, above eps", (regrets[empty].mean(-1) > epsilon).all())
+    error = regrets.mean(-1).std() / sqrt(2000)
     limit = epsilon / 2 if name == "soft" else epsilon
-    check("    and the mean over all paths is below B", found.mean() + 3 * error <= limit)
-many = (1 - 1e-6) ** (1e6 + 3)
-check("the probability tends to 1/e, hard", abs(many - exp(-1)) < 1e-5)
+    check("    and the mean over all paths is below B", regrets.mean() + 3 * error <= limit)
+limit_probability = (1 - 1e-6) ** (1e6 + 3)
+check("the probability tends to 1/e, hard", abs(limit_probability - exp(-1)) < 1e-5)
 case = (1.0, 1.0, 1, d + 4)
 sharp = regret_bound(*case, gamma_unbiased_direct(1, d - 1.0, 1), step_size(*case, gamma))
 _ = check(
@@ -451,9 +452,9 @@ _ = check(
 )
 
 # %% tags=["hide-input"]
-T, epsilon, empty, found = stuck["hard"]
+T, epsilon, empty, regrets = stuck["hard"]
 t = np.arange(1, T + 1)
-running = np.cumsum(found, axis=-1) / t
+running = np.cumsum(regrets, axis=-1) / t
 
 
 fig = plot.figure((5.2, 3.4))
@@ -494,13 +495,13 @@ for kept in (1, 2, 3):
     case = (1.0, 1.0, 1, rounds, gamma_unbiased_direct(1, sketch.variance(3), 8))
     algorithm = FedSGM(step_size(*case), 1, 8, np.inf, uplink=sketch, error_feedback=False)
     turns = lambda number: free(number % instances)
-    trace = run(algorithm, turns, rounds=rounds, seeds=every, progress=False)
-    gap = mean_gaps(trace, [turns(s) for s in every])[0]
+    trace = run(algorithm, turns, rounds=rounds, seeds=path_numbers, progress=False)
+    gap = mean_gaps(trace, [turns(s) for s in path_numbers])[0]
     com[kept] = (bound(*case), gap.reshape(len(draws), instances).T)
 
 for kept, (limit, gap) in com.items():
-    wanted = sqrt((1 + (3 / kept - 1) / 8) / rounds)
-    check(f"K={kept} of 3: B = sqrt((1 + q_u/N) / T)", abs(limit - wanted) < 1e-12)
+    expected = sqrt((1 + (3 / kept - 1) / 8) / rounds)
+    check(f"K={kept} of 3: B = sqrt((1 + q_u/N) / T)", abs(limit - expected) < 1e-12)
     upper = gap.mean(-1) + 3 * gap.std(-1) / sqrt(len(draws))
     check(f"    mean gap + 3 standard errors <= B on {instances} instances", (upper <= limit).all())
     check("    and a tenth of B is exceeded on one of them", gap.mean(-1).max() > limit / 10)
@@ -514,7 +515,8 @@ _ = check(
 # this is $\frac Kd$, but $q_u=\frac dK-1$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
+right = gamma_unbiased(5, 9.0, 10)
+wrong = gamma_unbiased(5, 0.1, 10)
 _ = check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
 
 # %% [markdown]

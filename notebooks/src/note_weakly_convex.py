@@ -331,7 +331,10 @@ from papers.kit.parameters import settle
 globals().update(settle(globals(), seed=0, instances=(40, 8, 4), rounds=(20_000, 2000, 40), delta=0.1))
 seeds = range(seed, seed + instances)
 instance = cache(random_clipped)
-D, G, rho, N = 2.0, 1.0, 0.5, 10
+D = 2.0
+G = 1.0
+rho = 0.5
+N = 10
 rng = torch.Generator().manual_seed(seed)
 points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ in range(10)]
 
@@ -361,10 +364,10 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # growing $\hat\rho$:
 
 # %% tags=["hide-input", "nbval-check-output"]
-one = torch.ones(1, 1).double()
-segment = clipped_distances(-0.9 * one, -0.999 * one, 0.999, 0.1, 1.0, one[0])
+unit = torch.ones(1, 1).double()
+segment = clipped_distances(-0.9 * unit, -0.999 * unit, 0.999, 0.1, 1.0, unit[0])
 sharp = [
-    prox_point(segment, one[0], r).multiplier / multiplier_bound(D, G, r, slater_slack(segment), 0.25)
+    prox_point(segment, unit[0], r).multiplier / multiplier_bound(D, G, r, slater_slack(segment), 0.25)
     for r in (20.0, 100.0, 500.0)
 ]
 
@@ -386,13 +389,13 @@ gain = []
 for (r, s, i), p in solved.items():
     (f, g), (f_hat, _) = (instance(s).mean_losses(w) for w in (points[i], torch.from_numpy(p.y)))
     gain.append([float(f - f_hat) + p.multiplier * float(g), (r - rho / 2) * p.distance**2, r * p.distance**2])
-gained, wanted, too_much = np.array(gain).T
+gained, expected, too_much = np.array(gain).T
 
-held = int((left <= right + curvature).sum())
-check(f"Lemma 11 on {held} of {len(cases)} cases", held == len(cases))
+kept_bound = int((left <= right + curvature).sum())
+check(f"Lemma 11 on {kept_bound} of {len(cases)} cases", kept_bound == len(cases))
 check("    without its last term, rho d^2, it fails on some", (left > right).any())
-held = int((gained >= wanted - 1e-7).sum())
-check(f"gain of a good round on {held} of {total} prox problems", held == total)
+kept_bound = int((gained >= expected - 1e-7).sum())
+check(f"gain of a good round on {kept_bound} of {total} prox problems", kept_bound == total)
 _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some", (gained < too_much - 1e-7).any())
 
 # %% [markdown]
@@ -402,7 +405,7 @@ _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
 
 # %% tags=["hide-input", "nbval-check-output"]
 horizon = {"quick": 40, "full": 150}[profile]
-few = list(seeds)[: instances // 4]
+fewer_seeds = list(seeds)[: instances // 4]
 
 
 def right_side(E, lr, gamma, share):
@@ -414,14 +417,16 @@ def left_side(prox, g, good, rho_hat, factor):
     return np.where(good, (rho_hat - factor * rho) * d2**2 - lam * g, g).mean()
 
 
-ratios, bad_rounds = {}, []
+ratios = {}
+bad_rounds = []
 for E, rho_hat in ((1, 3 * rho), (4, 3 * rho), (4, 1.2 * rho)):
     lr = step_size(D, G, E, horizon, gamma_local(E, "proved"))
     algorithm = FedSGM(lr=lr, local_steps=E, participants=N, tolerance=0.05)
-    trace = run(algorithm, instance, rounds=horizon, seeds=few, progress=False)
+    trace = run(algorithm, instance, rounds=horizon, seeds=fewer_seeds, progress=False)
     path = np.stack([trace.of_rounds("w1"), trace.of_rounds("w2")], -1)
-    prox = [[prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(x)] for s, x in zip(few, path, strict=True)]
-    g, good = trace.of_rounds("g"), trace.info["sigma"] == 0
+    prox = [[prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(x)] for s, x in zip(fewer_seeds, path, strict=True)]
+    g = trace.of_rounds("g")
+    good = trace.info["sigma"] == 0
     bad_rounds.append(1 - good.mean())
     gamma_w = 1.5 * E - 1 + (E - 1) * rho * D / (2 * G)
     sums = [[left_side(*x, rho_hat, k) for x in zip(prox, g, good, strict=True)] for k in (1.5, 1.0)]
@@ -429,7 +434,7 @@ for E, rho_hat in ((1, 3 * rho), (4, 3 * rho), (4, 1.2 * rho)):
     ratios[E, rho_hat / rho] = np.max(sums, axis=1) / limits
 
 for (E, r), (proved, direct) in ratios.items():
-    check(f"E={E}, rho_hat = {r:g} rho: regret <= bound on {len(few)} runs, proved and direct", max(proved, direct) <= 1)
+    check(f"E={E}, rho_hat = {r:g} rho: regret <= bound on {len(fewer_seeds)} runs, proved and direct", max(proved, direct) <= 1)
 check("    and it is not far below: some ratio is above 0.1", np.max(list(ratios.values())) > 0.1)
 _ = check("    rounds of both kinds occur (between 1 and 99 %)", 0.01 < min(bad_rounds) <= max(bad_rounds) < 0.99)
 
@@ -456,7 +461,10 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 # we run F's threshold and ours.
 
 # %% tags=["hide-input", "nbval-check-output"]
-rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
+rho_hat = 3 * rho
+n = 5
+E = 1
+spread = 0.01
 runs = list(seeds)[: instances // 2][:10]
 unequal = cache(lambda s: random_clipped(s, spread=spread))
 sigma = max(value_spread(unequal(s)) for s in runs)
@@ -480,7 +488,8 @@ def sampled_distance(problem, path, good):
     return stationarity(problem, path[chosen[:: max(1, len(chosen) // 50)]], rho_hat).mean()
 
 
-results, traces = {}, {}
+results = {}
+traces = {}
 for label, (problem, tolerance, accuracy, modulus) in settings.items():
     algorithm = FedSGM(lr=exact.lr, local_steps=E, participants=n, tolerance=tolerance, resample_for_update=True)
     trace = traces[label] = run(algorithm, problem, rounds=rounds, seeds=runs, progress=False)
@@ -511,14 +520,15 @@ def promised(T):
     return sqrt((1 + Lambda) * theorem_10(case, rho, Lambda).accuracy / (rho_hat - 2 * rho))
 
 
-first = next(T for T in (round(10 ** (k / 20)) for k in range(200)) if promised(T) < D)
-print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {first:.2g} on (sigma = 0)")
+first_horizon = next(T for T in (round(10 ** (k / 20)) for k in range(200)) if promised(T) < D)
+print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {first_horizon:.2g} on (sigma = 0)")
 
 # %% [markdown]
 # ## A run
 
 # %% tags=["hide-input"]
-s, trace = runs[0], traces["sigma = 0, printed"]
+s = runs[0]
+trace = traces["sigma = 0, printed"]
 axis = np.linspace(-1, 1, 121)
 mesh = torch.from_numpy(np.stack(np.meshgrid(axis, axis), -1))
 values = torch.vmap(torch.vmap(instance(s).mean_losses))(mesh).numpy()

@@ -46,7 +46,8 @@ page = STUDIES["np_pairing"].page(globals())
 # %%
 hard = TurningFedSGM(lr=page.lr, local_steps=5, participants=20, tolerance=page.tolerance, switch=Hard())
 traces = page.run(partial(paired, shift=0), hard=hard)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## How far the pairing moves the model

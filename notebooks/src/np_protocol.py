@@ -57,7 +57,8 @@ soft = FedSGM(
     downlink=TopK(page.fraction),
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## What changes

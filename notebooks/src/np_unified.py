@@ -67,9 +67,11 @@ soft = FedSGM(
     downlink=TopK(page.fraction),
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 usual = defaults(page.params)
-some, everyone = f"{page.participants} of {CLIENTS}", "all"
+half_of_clients = f"{page.participants} of {CLIENTS}"
+everyone = "all"
 both = {"f": "objective f", "g": "constraint g"}
 
 # %% [markdown]
@@ -80,7 +82,7 @@ both = {"f": "objective f", "g": "constraint g"}
 
 # %%
 shown = page.curves(["method", "switch", "participants"], usual)
-shown["clients"] = shown["participants"].map({page.participants: some, CLIENTS: everyone})
+shown["clients"] = shown["participants"].map({page.participants: half_of_clients, CLIENTS: everyone})
 shown.loc[shown["method"] == "SGM", "clients"] = "centralized"
 main = shown.dropna(subset="clients")
 grid = sns.relplot(plot.over_seeds(main, both), hue="switch", style="clients", col="metric", **plot.LINES)
@@ -89,16 +91,16 @@ plot.finish(grid, log=True, size=(8.6, 3.4))
 plot.show(
     grid,
     "figure_1",
-    alt=f"Objective and constraint over the rounds for hard and soft switching with {some} "
+    alt=f"Objective and constraint over the rounds for hard and soft switching with {half_of_clients} "
     "clients, with all clients, and centralized. All objectives fall. The constraint reaches the level "
-    f"with all clients and stays above it for hard switching with {some} clients.",
-    caption=f"With all clients the constraint reaches its level; with {some} clients hard switching stays "
+    f"with all clients and stays above it for hard switching with {half_of_clients} clients.",
+    caption=f"With all clients the constraint reaches its level; with {half_of_clients} clients hard switching stays "
     "above it. The curves are means over the seeds, the bands one standard deviation.",
 )
 
 # %% tags=["hide-input"]
 p = page.params
-shown = {f"{mode}, {some}": name(p, switch=mode) for mode in MODES}
+shown = {f"{mode}, {half_of_clients}": name(p, switch=mode) for mode in MODES}
 shown |= {f"{mode}, all": name(p, switch=mode, participants=CLIENTS) for mode in MODES}
 shown |= {f"{mode}, centralized": name(p, method="SGM", switch=mode) for mode in MODES}
 measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
@@ -211,7 +213,7 @@ plot.show(
     alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
     "beta gives a lower objective and a larger constraint, which ends above the level for the largest beta.",
     caption="A larger sharpness lowers the objective and raises the constraint; with the largest sharpness the "
-    f"constraint ends above the level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison. "
+    f"constraint ends above the level. The runs use soft switching with {half_of_clients} clients per round; hard switching is shown for comparison. "
     "Curves are means over the seeds, bands one standard deviation.",
 )
 
@@ -274,7 +276,8 @@ def measured(measure, **labels):
 
 
 everyone = {"participants": CLIENTS}
-soft_g, hard_g = measured("g", switch="soft"), measured("g", switch="hard")
+soft_g = measured("g", switch="soft")
+hard_g = measured("g", switch="hard")
 check("the late g of soft switching is below that of hard switching (10 of 20)", soft_g.value < hard_g.value)
 without = measured("f", switch="hard", feedback=False)
 check("without error feedback the late f is clearly larger", without.value > 1.1 * measured("f", switch="hard").value)

@@ -97,7 +97,8 @@ hard = FedSGM(
     error_feedback=False,
 )
 traces = page.run(problem, hard=hard, soft=replace(hard, switch=Soft(page.beta)))
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 usual = defaults(page.params)
 
 # %% [markdown]
@@ -238,7 +239,8 @@ check("at the main beta the late objective of soft switching is larger", numbers
 check("P1: the predicted share is within 0.1 of the measured one", numbers["share.gap"].value <= 0.1)
 check("P2: the predicted level is within epsilon/10 of the measured one", numbers["level.gap"].value <= 0.01)
 if {0.1, 1.0} <= {*page.lrs}:
-    fast, slow = numbers["soft_lr1.violations"], numbers["soft_lr0.1.violations"]
+    fast = numbers["soft_lr1.violations"]
+    slow = numbers["soft_lr0.1.violations"]
     check("soft switching has fewer violations at step size 1 than at 0.1", fast.high < slow.low)
 
 # %% [markdown]

@@ -72,7 +72,8 @@ for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     runs[f"samples_ssca_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # With samples split, $B$ is the batch size of one client. With features split, all clients use one batch, whose size
@@ -178,7 +179,7 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 # %% tags=["hide-input"]
 small = min(page.batches)
 start = {"": "as above", "he_": "He's"}
-apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_minus_sgd" for split in ("samples", "features") for before, x in start.items()}
+apart = {f"{split}, start {x}": f"{prefix}{split}_ssca_B{small}_minus_sgd" for split in ("samples", "features") for prefix, x in start.items()}
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
@@ -192,7 +193,7 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% tags=["hide-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
-rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"{kind}_B{b}" for x, kind in kinds.items() for b in shown}
+rows = {f"{x}, B = {b if 'samples' in method else page.params['clients'] * b}": f"{method}_B{b}" for x, method in kinds.items() for b in shown}
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% [markdown]
@@ -246,16 +247,16 @@ report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 # interval.
 
 # %% tags=["hide-input", "nbval-check-output"]
-first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
-wide = {name: first.pop(name) for name in [*first] if name.startswith("he_")}
-one = next(iter(first.values()))
-same = all(np.array_equal(x, one) for n, x in first.items() if n.startswith("samples"))
-near = all(np.allclose(x, one, rtol=1e-5) for x in first.values())
-two = next(iter(wide.values()))
-alike = all(np.allclose(x, two, rtol=1e-5) for x in wide.values())
+first_costs = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
+wide = {name: first_costs.pop(name) for name in [*first_costs] if name.startswith("he_")}
+paper_start = next(iter(first_costs.values()))
+same = all(np.array_equal(x, paper_start) for n, x in first_costs.items() if n.startswith("samples"))
+near = all(np.allclose(x, paper_start, rtol=1e-5) for x in first_costs.values())
+he_start = next(iter(wide.values()))
+same_he_start = all(np.allclose(x, he_start, rtol=1e-5) for x in wide.values())
 check("all runs with samples split start at the same costs", same)
 check("all runs with features split start at these costs too, up to rounding", near)
-_ = check("all runs from He's start begin at other costs, also common to all", alike and not np.allclose(two, one[: len(two)], rtol=1e-3))
+_ = check("all runs from He's start begin at other costs, also common to all", same_he_start and not np.allclose(he_start, paper_start[: len(he_start)], rtol=1e-3))
 
 # %% [markdown]
 # ## Verdicts

@@ -81,7 +81,8 @@ for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     runs[f"ssca_paper_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 kinds = {"paper": "the paper's steps", "valid": "valid steps"}
 
 # %% [markdown]
@@ -94,8 +95,8 @@ kinds = {"paper": "the paper's steps", "valid": "valid steps"}
 # %% tags=["hide-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
 pairs["valid"] = (VALID["rho"], VALID["gamma"])
-held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()}
-displayed(pd.DataFrame.from_dict(held, orient="index"))
+conditions_met = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()}
+displayed(pd.DataFrame.from_dict(conditions_met, orient="index"))
 
 # %% [markdown]
 # The paper does not state the condition $\sum_t\rho_t^2<\infty$ in the last column, but the lemma that its proof cites
@@ -134,7 +135,7 @@ plot.show(
 # %% tags=["hide-input"]
 still = {k: v for k, v in runs.items() if f"{v}.fall" in numbers}
 stationary = {"gradient": "gradient at the end", "gradient_share": "share of its start"}
-stationary |= {f"gradient_{part}": f"mean in the {part} third" for part in THIRDS}
+stationary |= {f"gradient_{third}": f"mean in the {third} third" for third in THIRDS}
 report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the second half"})
 
 # %% [markdown]
@@ -183,8 +184,8 @@ report.runs_table(numbers, limits, above, health)
 # %% tags=["hide-input"]
 below = {}
 for text, run in limits.items():
-    each = {column: numbers[f"{run}.{k}"].per_seed for k, column in above.items() if k.startswith("violation_") and f"{run}.{k}" in numbers}
-    below[text] = {column.removeprefix("F - U "): f"{sum(x < 0 for x in v)} of {len(v)}" for column, v in each.items()}
+    values = {column: numbers[f"{run}.{k}"].per_seed for k, column in above.items() if k.startswith("violation_") and f"{run}.{k}" in numbers}
+    below[text] = {column.removeprefix("F - U "): f"{sum(x < 0 for x in v)} of {len(v)}" for column, v in values.items()}
 displayed(pd.DataFrame.from_dict(below, orient="index"))
 
 # %% [markdown]

@@ -87,7 +87,8 @@ limit = ConstrainedSSCA(
 )
 runs = {f"samples_limit_U{u:g}": replace(limit, levels=u) for u in page.levels}
 traces = page.run(problem, **runs)
-numbers, health = page.numbers, page.health
+numbers = page.numbers
+health = page.health
 
 # %% [markdown]
 # ## Figure 4: norm against cost
@@ -155,10 +156,12 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 
 # %% tags=["hide-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
-A, U, none = torch.ones(1).double(), torch.tensor([0.4]).double(), torch.zeros(3).double()
-found = best_response(none, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
-gradient = linear[0] + 2 * 0.1 * found.w + 2 / found.nu * found.w
-check("the constraint is active and its multiplier is positive", found.nu > 0 and found.slack < 1e-12)
+A = torch.ones(1).double()
+U = torch.tensor([0.4]).double()
+zeros = torch.zeros(3).double()
+response = best_response(zeros, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
+gradient = linear[0] + 2 * 0.1 * response.w + 2 / response.nu * response.w
+check("the constraint is active and its multiplier is positive", response.nu > 0 and response.slack < 1e-12)
 _ = check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]
@@ -169,7 +172,8 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 # %%
 shown = page.curves(["U"], DEFAULTS, method="theorem")
 weight = 1 / shown.groupby(["run", "seed"])["nu"].shift()  # lambda by the multiplier of the round before
-across, along = shown["across"], shown["along"] + 2 * weight * np.sqrt(shown["norm"])
+across = shown["across"]
+along = shown["along"] + 2 * weight * np.sqrt(shown["norm"])
 shown["share"] = np.hypot(across, along) / shown["slope"]
 shown["level U"] = shown["U"].map("{:g}".format)
 costs, shares = (plot.over_seeds(shown, {name: words}) for name, words in (("cost", "training cost F"), ("share", "|∇(27)| / |∇F|")))

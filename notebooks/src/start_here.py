@@ -418,15 +418,15 @@ plot.show(
 # %%
 points = torch.stack([homes, works], 1).unsqueeze(1)
 plain_units = problems.pareto(points, w0=start)
-other = problems.pareto(points, torch.tensor([[1.0, 1.0], [5.0, 5.0]]), w0=start)
+scaled_units = problems.pareto(points, torch.tensor([[1.0, 1.0], [5.0, 5.0]]), w0=start)
 steps = {"lr": lr, "local_steps": 1, "participants": 10}
 plain = fl.Scalarized(**steps)
 hull = fl.FedCMOO(**steps, weights=fl.MinNorm())
 paths = {
     "plain average": path_of(plain, plain_units),
     "shortest vector": path_of(hull, plain_units),
-    "average, other units": path_of(plain, other),
-    "shortest, other units": path_of(hull, other),
+    "average, other units": path_of(plain, scaled_units),
+    "shortest, other units": path_of(hull, scaled_units),
 }
 
 
@@ -469,7 +469,7 @@ diamond = fl.L1Ball(1.0)
 w = torch.tensor([-0.3, -0.4])
 corner = diamond.lmo((w - near).mean(0))
 eta = 0.4
-after = w + eta * (corner - w)
+next_model = w + eta * (corner - w)
 corners = torch.stack([diamond.lmo(w - home) for home in near])
 print(f"the corner {corner.tolist()} takes {diamond.wire(2).bits(2)} bits")
 print("mean of the clients' own corners:", corners.mean(0).round(decimals=1).tolist())
@@ -482,7 +482,7 @@ ax.plot([1, 0, -1, 0, 1], [0, 1, 0, -1, 0], color="gray")
 ax.plot(*near.T, "^", color="gray", label="homes")
 options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
 ax.quiver(*w, *(near.mean(0) - w), color=plot.COLORS[2], label="down the gradient", **options)
-ax.quiver(*w, *(after - w), color=plot.COLORS[3], label="one step", **options)
+ax.quiver(*w, *(next_model - w), color=plot.COLORS[3], label="one step", **options)
 ax.plot(*corner, "o", color=plot.COLORS[3], label="its corner")
 ax.set(aspect="equal", xlim=(-1.3, 3.4), ylim=(-1.2, 2.5))
 ax.legend(loc="lower right")

@@ -193,11 +193,11 @@ plot.show(
 # `local_change`. The second check is that the method without momentum equals the library's federated averaging:
 
 # %% tags=["nbval-check-output"]
-few = {"rounds": 3, "seeds": seeds, "progress": False}
-fast = fl.run(method, problem, engine=fl.Vectorized, **few)
-slow = fl.run(method, problem, engine=fl.Loop, **few)
-own = fl.run(replace(method, momentum=0.0), problem, **few)
-plain = fl.run(fl.FedAvg(0.05, 2, 5, batch_size=8), problem, **few)
+short = {"rounds": 3, "seeds": seeds, "progress": False}
+fast = fl.run(method, problem, engine=fl.Vectorized, **short)
+slow = fl.run(method, problem, engine=fl.Loop, **short)
+without_momentum = fl.run(replace(method, momentum=0.0), problem, **short)
+plain = fl.run(fl.FedAvg(0.05, 2, 5, batch_size=8), problem, **short)
 
 
 def apart(a, b):
@@ -205,7 +205,7 @@ def apart(a, b):
 
 
 check("both engines agree to 1e-12", apart(fast, slow) < 1e-12)
-check("momentum 0 is FedAvg to 1e-12", apart(own, plain) < 1e-12)
+check("momentum 0 is FedAvg to 1e-12", apart(without_momentum, plain) < 1e-12)
 bits = 5 * problem.dim * 32
 right = [(fast.info[k] == bits).all() for k in ("bits_up", "bits_down")]
 _ = check("five models of 32-bit numbers go each way", all(right))
@@ -236,8 +236,8 @@ for name, function in CHECKS.items():
 def mistaken(name, old, new):
     assert SOURCE.count(old) == 1
     wrong = from_file(name, SOURCE.replace(old, new))
-    found = findings(wrong(0.05, 2, 5, batch_size=8), problem)
-    for title, finding in found.items():
+    report = findings(wrong(0.05, 2, 5, batch_size=8), problem)
+    for title, finding in report.items():
         if finding:
             print(fill(f"{title}: {finding}", 78))
 

@@ -109,14 +109,16 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 
 # %%
 x, y = load_digits(return_X_y=True)
-pictures, labels = torch.tensor(x / 16).float().view(-1, 1, 8, 8), torch.tensor(y)
+pictures = torch.tensor(x / 16).float().view(-1, 1, 8, 8)
+labels = torch.tensor(y)
 order = (labels + 10 * (torch.arange(len(labels)) % 2)).argsort()  # two digits each
-parts = order.chunk(10)
+rows_of_clients = order.chunk(10)
 loaders = [
-    DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in parts
+    DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in rows_of_clients
 ]
-first, last = models.mlp((64, 32)), models.mlp((32, 10))
-module = nn.Sequential(nn.Flatten(), first, nn.ReLU(), nn.Dropout(0.2), last)
+first_layer = models.mlp((64, 32))
+last_layer = models.mlp((32, 10))
+module = nn.Sequential(nn.Flatten(), first_layer, nn.ReLU(), nn.Dropout(0.2), last_layer)
 
 # %% tags=["situation"]
 problem = problems.from_clients(
@@ -177,9 +179,11 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # the largest value.
 
 # %%
-r, n = np.random.default_rng(0), 2000
+r = np.random.default_rng(0)
+n = 2000
 people = pd.DataFrame({"job": r.choice(["clerk", "nurse", "driver"], n)})
-people["woman"], people["bank"] = r.integers(0, 2, n), r.integers(0, 8, n)
+people["woman"] = r.integers(0, 2, n)
+people["bank"] = r.integers(0, 8, n)
 people["income"] = r.normal(size=n) - 0.8 * people.woman
 people["repaid"] = (people.income + r.normal(size=n) > 0).astype(float)
 
@@ -208,7 +212,7 @@ show(traces, "g")
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()
-clients = [(pictures[k].flatten(1), goals[k]) for k in parts]
+clients = [(pictures[k].flatten(1), goals[k]) for k in rows_of_clients]
 
 
 # %% tags=["situation"]
@@ -250,7 +254,7 @@ halved = {"lr": lambda t: 0.5 ** (t // 50)}
 method = fl.FedAvg(lr=0.3, local_steps=5, participants=4)
 once = {"seeds": [0], "progress": False, "schedules": halved}
 half = fl.run(method, problem, rounds=10, **once)
-whole = fl.run(method, problem, rounds=20, start=half, callback=keep_best, **once)
+finished = fl.run(method, problem, rounds=20, start=half, callback=keep_best, **once)
 
 # %% tags=["nbval-check-output"]
-print(whole.rounds[-1], sorted(best))
+print(finished.rounds[-1], sorted(best))

@@ -154,10 +154,10 @@ from papers.kit.claims import check
 
 end = {name: trace.late("g").max() for name, trace in traces.items()}
 bits = {name: trace.info["bits_up"] for name, trace in traces.items()}
-more = bits["FedSGM"] - bits["FedAvg"]
+extra_bits = bits["FedSGM"] - bits["FedAvg"]
 check("FedSGM keeps the level, up to a tenth", end["FedSGM"] < 1.1 * level)
 check("averaging, which ignores it, does not", end["FedAvg"] > 1.1 * level)
-_ = check("a client sends one number more", bool((more == 4 * 32).all()))
+_ = check("a client sends one number more", bool((extra_bits == 4 * 32).all()))
 
 # %% [markdown]
 # ## Take the model back
@@ -169,8 +169,8 @@ _ = check("a client sends one number more", bool((more == 4 * 32).all()))
 network = traces["FedSGM"].load_into(models.mlp((30, 8, 1)), seed=seeds[0])
 rows = torch.tensor(frame[features.columns].to_numpy(), dtype=torch.float32)
 with torch.no_grad():
-    found = network(rows).squeeze(-1) > 0
-print(found.shape, found.dtype)
+    predictions = network(rows).squeeze(-1) > 0
+print(predictions.shape, predictions.dtype)
 
 # %% [markdown]
 # ## Save and compare

@@ -215,8 +215,8 @@ for taking in dict.fromkeys((participants, everyone)):
         "participants": taking,
     }
     methods = {"averaging": fl.FedAvg, "SCAFFOLD": Scaffold}
-    for name, kind in methods.items():
-        trace = fl.run(kind(**common), problem, **often)
+    for name, method in methods.items():
+        trace = fl.run(method(**common), problem, **often)
         traces[f"{name}, {taking} of {everyone}"] = trace
 
 
@@ -248,10 +248,10 @@ drifted = [e.min() for k, e in end.items() if k.startswith("averaging")]
 arrived = [e.max() for k, e in end.items() if k.startswith("SCAFFOLD")]
 check("averaging stops above 1e-4, in every seed", min(drifted) > 1e-4)
 check("SCAFFOLD comes to 1e-6, in every seed", max(arrived) < 1e-6)
-own = traces[f"SCAFFOLD, {participants} of {everyone}"]
+scaffold = traces[f"SCAFFOLD, {participants} of {everyone}"]
 models_sent = participants * problem.dim * 32
 ways = ("bits_up", "bits_down")
-right = [(own.info[way] == 2 * models_sent).all() for way in ways]
+right = [(scaffold.info[direction] == 2 * models_sent).all() for direction in ways]
 _ = check("two models of 32-bit numbers go each way", all(right))
 
 # %% [markdown]
@@ -265,9 +265,9 @@ method = Scaffold(
     lr=0.05, local_steps=local_steps, participants=participants
 )
 fl.check_algorithm(method, problem)
-few = {"rounds": 5, "seeds": seeds, "progress": False}
-fast = fl.run(method, problem, engine=fl.Vectorized, **few)
-slow = fl.run(method, problem, engine=fl.Loop, **few)
+short = {"rounds": 5, "seeds": seeds, "progress": False}
+fast = fl.run(method, problem, engine=fl.Vectorized, **short)
+slow = fl.run(method, problem, engine=fl.Loop, **short)
 away = abs(fast.state.w - slow.state.w).max()
 _ = check("both engines agree to 1e-12", float(away) < 1e-12)
 
@@ -282,9 +282,11 @@ clinics = [part for _, part in frame.groupby("clinic")]
 X = [np.c_[part[columns], np.ones(len(part))] for part in clinics]
 t = [part["disease"].to_numpy() for part in clinics]
 w = problem.w0.numpy().copy()
-c, memory = np.zeros_like(w), np.zeros((len(clinics), len(w)))
+c = np.zeros_like(w)
+memory = np.zeros((len(clinics), len(w)))
 for _ in range(5):
-    to_w, to_c = [], []
+    to_w = []
+    to_c = []
     for j in range(len(clinics)):
         y = w.copy()
         for _ in range(local_steps):
@@ -298,7 +300,7 @@ for _ in range(5):
     c = c + np.mean(to_c, axis=0)
 
 full = Scaffold(lr=0.05, local_steps=local_steps, participants=everyone)
-ours = fl.run(full, problem, **few).state.w[0].numpy()
+ours = fl.run(full, problem, **short).state.w[0].numpy()
 _ = check("the plain twin agrees to 1e-12", abs(ours - w).max() < 1e-12)
 
 

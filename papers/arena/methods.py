@@ -88,11 +88,11 @@ def smoothness(problem: Problem) -> float:
 
     A logistic loss bends by a quarter of a squared error.
     """
-    X, *rest = problem.data
+    X, *targets = problem.data
     bends = {"arena_np": 0.25, "arena_sparse": 1.0, "arena_pair": 0.25}
     most = 0.0
     for rows in problem.rows:
-        shares = rest[1][rows].T if problem.name == "arena_np" else torch.ones(1, len(rows))
+        shares = targets[1][rows].T if problem.name == "arena_np" else torch.ones(1, len(rows))
         for share in shares:
             scaled = X[rows] * (share / len(rows)).sqrt().unsqueeze(1)
             most = max(most, float(torch.linalg.matrix_norm(scaled, ord=2)) ** 2)

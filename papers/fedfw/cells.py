@@ -50,13 +50,13 @@ class Column(NamedTuple):
     table: int
 
 
-def check_rows(who: str, p: Mapping[str, Any]) -> None:
+def check_rows(study: str, p: Mapping[str, Any]) -> None:
     """Refuses too few rows to share among the clients; 0 leaves a set out."""
     for name in ("rows", "cifar_rows", "cnn_rows"):
         if p.get(name):
-            checks.count(who, name, p[name], low=10 * p["clients"], note="ten a client")
+            checks.count(study, name, p[name], low=10 * p["clients"], note="ten a client")
     if p["most"]:
-        checks.count(who, "most", p["most"], low=4, note="a quarter of them is for testing")
+        checks.count(study, "most", p["most"], low=4, note="a quarter of them is for testing")
 
 
 #: Columns of Tables 1 and 2. `classes` is the authors' reading of non-IID synthetic data.
@@ -111,9 +111,9 @@ class Printed(NamedTuple):
 def _read() -> Iterator[Printed]:
     with Path(__file__).with_name("printed.csv").open(encoding="utf-8", newline="") as file:
         for table, column, norm, method, *numbers in list(csv.reader(file))[1:]:
-            value, *told = (float(x) if x else None for x in numbers)
+            value, *optional = (float(x) if x else None for x in numbers)
             assert value is not None
-            yield Printed(int(table), column, norm, method, value, *told)
+            yield Printed(int(table), column, norm, method, value, *optional)
 
 
 #: Every value of Tables 1 to 3.
@@ -127,12 +127,14 @@ def as_coded(column: str) -> str:
 
 def _cells(*tables: int) -> dict[tuple[str, str], tuple[float, ...]]:
     """Column and norm -> printed values by method; one column has two readings."""
-    found: dict[tuple[str, str], tuple[float, ...]] = {}
+    printed_values: dict[tuple[str, str], tuple[float, ...]] = {}
     for x in PRINTED:
         if x.table in tables:
             cell = x.column, x.norm
-            found[cell] = (*found.get(cell, ()), x.value)
-    return found | {(as_coded(c), norm): x for (c, norm), x in found.items() if as_coded(c) != c}
+            printed_values[cell] = (*printed_values.get(cell, ()), x.value)
+    return printed_values | {
+        (as_coded(c), norm): x for (c, norm), x in printed_values.items() if as_coded(c) != c
+    }
 
 
 #: Column, norm -> FedDR, FedFW, FedFW+.
@@ -152,8 +154,8 @@ NETS = {"mclr": "", "cnn": "CNN, ", "dnn": "60-20-10, "}
 
 def traced(column: str, norm: str, method: str) -> tuple[float, float]:
     """lambda_0 and radius that the authors' files trace a cell to; in Table 3 there is no norm."""
-    own = column if norm else column.replace("mclr_pictures", "emnist_10")
-    return SETTINGS[as_coded(own), norm, method]
+    coded = column if norm else column.replace("mclr_pictures", "emnist_10")
+    return SETTINGS[as_coded(coded), norm, method]
 
 
 def guessing(usual: float, whole: float) -> Callable[[Mapping[str, Any]], float]:
@@ -180,13 +182,13 @@ def tables(name: str, padding: int = 0) -> tuple[data.Table, data.Table]:
     """
     if name == "mnist":
         return data.mnist("train"), data.mnist("test")
-    whole = data.digits() if name == "digits" else data.cifar10("train")
-    held = DIGITS_HELD if name == "digits" else HELD
-    X = F.pad(whole.X, (padding,) * 4) if padding else whole.X
-    cut = len(X) - held
+    table = data.digits() if name == "digits" else data.cifar10("train")
+    held_out = DIGITS_HELD if name == "digits" else HELD
+    X = F.pad(table.X, (padding,) * 4) if padding else table.X
+    cut = len(X) - held_out
     return (
-        replace(whole, X=X[:cut], y=whole.y[:cut], exact=None),
-        replace(whole, X=X[cut:], y=whole.y[cut:], exact=None),
+        replace(table, X=X[:cut], y=table.y[:cut], exact=None),
+        replace(table, X=X[cut:], y=table.y[cut:], exact=None),
     )
 
 
@@ -223,12 +225,12 @@ def make_problem(
     common: dict[str, Any] = {"model": model, "labels": labels, "clients": clients}
     common |= {"seed": seed, "measured": measured}
     if column.data == "synthetic":
-        made = constrained_synthetic(paper_code=column.split == "classes", most=rows, **common)
+        problem = constrained_synthetic(paper_code=column.split == "classes", most=rows, **common)
     else:
         name = pictures if column.data == "pictures" else "cifar10"
         small = name == "digits" and column.net == "cnn"
         train, test = tables(name, PADDING if small else 0)
-        made = constrained_pictures(
+        problem = constrained_pictures(
             train,
             test,
             data=name,
@@ -239,4 +241,4 @@ def make_problem(
             **common,
         )
     ball: ConvexSet = Ball(radius) if norm == "l2" else L1Ball(radius)
-    return made.within(Blocks.of_shapes(made.config["shapes"], ball) if tensors else ball)
+    return problem.within(Blocks.of_shapes(problem.config["shapes"], ball) if tensors else ball)

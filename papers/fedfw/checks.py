@@ -28,9 +28,9 @@ def cross(radius: float) -> Oracle:
     """Oracle of the l1 ball, on the last axis; the first of several largest entries."""
 
     def ask(g: Array) -> Array:
-        first = np.abs(g).argmax(-1)[..., None]
+        largest = np.abs(g).argmax(-1)[..., None]
         answer = np.zeros_like(g)
-        np.put_along_axis(answer, first, np.take_along_axis(g, first, -1), -1)
+        np.put_along_axis(answer, largest, np.take_along_axis(g, largest, -1), -1)
         return np.asarray(-radius * np.sign(answer))
 
     return ask
@@ -111,14 +111,16 @@ class Bowls:
 
     def minimizer(self, radius: float, norm: int) -> Array:
         """x* of F on the l1 or l2 ball, `[d]`, by bisection; without ripples."""
-        h, b = self.h.mean(0), (self.h * self.a).mean(0)
+        h = self.h.mean(0)
+        b = (self.h * self.a).mean(0)
 
         def at(nu: float) -> Array:
             if norm == 2:
                 return np.asarray(b / (h + nu))
             return np.asarray(np.sign(b) * np.maximum(np.abs(b) - nu, 0) / h)
 
-        low, high = 0.0, float(np.abs(b).sum() / min(radius, 1.0) + 1)
+        low = 0.0
+        high = float(np.abs(b).sum() / min(radius, 1.0) + 1)
         if np.linalg.norm(at(0.0), norm) <= radius:
             return at(0.0)
         for _ in range(200):
@@ -148,7 +150,8 @@ class Schedule(NamedTuple):
 
 def schedule(kind: str, rounds: int, lam0: float, share: float = 1.0) -> Schedule:
     """The paper's: "convex" and "nonconvex" with participation `share`, or "stochastic"."""
-    t, ones = np.arange(1.0, rounds + 1), np.ones(rounds)
+    t = np.arange(1.0, rounds + 1)
+    ones = np.ones(rounds)
     if kind == "convex":
         u = share * (t - 1) + 2
         return Schedule(2 / u, lam0 * np.sqrt(u), ones)
@@ -197,8 +200,12 @@ def run(
     oracles = [oracle] * n if callable(oracle) else list(oracle)
     slips = np.zeros(len(plan.eta)) if slip is None else slip
     x = np.repeat(start[:, None], n, 1)
-    y, d, server = np.zeros_like(x), np.zeros_like(x), start
-    xs, servers, kept = [x], [server], []
+    y = np.zeros_like(x)
+    d = np.zeros_like(x)
+    server = start
+    xs = [x]
+    servers = [server]
+    kept = []
     for eta, lam, rho, wrong in zip(*plan, slips, strict=True):
         d = (1 - rho) * d + rho * problem.gradients(x, rng) / n
         off = x - server[:, None]
@@ -211,7 +218,8 @@ def run(
             s = x + left[..., None] * (s - x)
         active = np.ones(x.shape[:2]) if rng is None else rng.random(x.shape[:2]) < share
         move = eta * active[..., None] * (s - x)
-        x, server = x + move, server + move.mean(1)
+        x = x + move
+        server = server + move.mean(1)
         xs.append(x)
         servers.append(server)
         kept.append((g, s, d))
@@ -220,12 +228,13 @@ def run(
 
 def naive(problem: Bowls, oracle: Oracle, eta: Array, start: Array) -> Array:
     """Scheme (20), one oracle call for each client at the common model, `[T + 1, R, d]`."""
-    x, found = start, [start]
+    x = start
+    path = [start]
     for step in eta:
         s = oracle(problem.gradients(x[:, None]))
         x = (1 - step) * x + step * s.mean(1)
-        found.append(x)
-    return np.stack(found)
+        path.append(x)
+    return np.stack(path)
 
 
 def distance(x: Array) -> Array:

@@ -39,8 +39,11 @@ TEST_SHARE = 0.25  # of a client's generated rows
 PRINTED_CLASSES = 3  # of the generator, where the authors' code is told 3 labels a client
 FEATURES = 60  # of the generator
 SPREAD = 0.5  # alpha = beta in the source: the standard deviation of the clients' centres
-LEAST, TIMES = 50, 5  # a client has TIMES * (LEAST + floor(log-normal)) rows
-LOG_MEAN, LOG_DEVIATION = 4.0, 2.0
+# a client has TIMES * (LEAST + floor(log-normal)) rows
+LEAST = 50
+TIMES = 5
+LOG_MEAN = 4.0
+LOG_DEVIATION = 2.0
 DECAY = 1.2  # input j has variance j^-DECAY
 
 
@@ -65,12 +68,13 @@ def gaussian_labels(
     sizes = drawn if most is None else [min(n, most) for n in drawn]
     centre = SPREAD * torch.randn(clients, generator=rng)
     deviation = torch.arange(1, FEATURES + 1, dtype=torch.float32) ** (-DECAY / 2)
-    W, b = torch.randn(FEATURES, classes, generator=rng), torch.randn(classes, generator=rng)
+    W = torch.randn(FEATURES, classes, generator=rng)
+    b = torch.randn(classes, generator=rng)
     X = [
         v + deviation * torch.randn(n, FEATURES, generator=rng)
         for v, n in zip(centre, sizes, strict=True)
     ]
-    y = torch.cat([(own @ W + b).argmax(1) for own in X])
+    y = torch.cat([(rows_of_client @ W + b).argmax(1) for rows_of_client in X])
     return Generated(torch.cat(X), y, tuple(sizes))
 
 
@@ -105,11 +109,11 @@ def constrained_synthetic(
         rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
     else:
         rows, sizes = label_windows(y, clients, labels, rng)
-    rows, sizes, own = holdout(rows, sizes, TEST_SHARE, rng)
+    rows, sizes, test_rows_of_clients = holdout(rows, sizes, TEST_SHARE, rng)
     choices = {"model": model, "labels": labels, "paper_code": paper_code, "most": most}
     return classifier(
         Samples(X, y),
-        Samples(X[own], y[own]),
+        Samples(X[test_rows_of_clients], y[test_rows_of_clients]),
         rows,
         _network(model, X, classes, rng),
         sizes=sizes,
@@ -154,21 +158,21 @@ def constrained_pictures(
     rng = seeded(seed, "split")
     rows, sizes = split_rows(train.y, train_rows, labels, clients, rng)
     shaped = channels_first if model == "cnn" else flat
-    whole = Samples(shaped(train.X), train.y)
+    samples = Samples(shaped(train.X), train.y)
     if local_test is not None:
-        rows, sizes, own = holdout(rows, sizes, local_test, rng)
-        held = Samples(whole.X[own], whole.y[own])
+        rows, sizes, local_rows = holdout(rows, sizes, local_test, rng)
+        test_samples = Samples(samples.X[local_rows], samples.y[local_rows])
     else:
         assert test is not None
-        held = Samples(shaped(test.X), test.y)
+        test_samples = Samples(shaped(test.X), test.y)
     if test_rows is not None:
-        held = Samples(held.X[:test_rows], held.y[:test_rows])
-    fitted = _network(model, whole.X, len(train.classes), rng)
+        test_samples = Samples(test_samples.X[:test_rows], test_samples.y[:test_rows])
+    fitted = _network(model, samples.X, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
     choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
     return classifier(
-        Samples(whole.X[used], whole.y[used]),
-        held,
+        Samples(samples.X[used], samples.y[used]),
+        test_samples,
         back.view(rows.shape),
         fitted,
         sizes=sizes,
@@ -193,15 +197,15 @@ def _network(
 
 def split_rows(
     y: Int[Tensor, " R"],
-    wanted: int | None,
+    target: int | None,
     labels: int | None,
     clients: int,
     rng: torch.Generator,
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Every client's rows and their numbers, of `wanted` rows of all."""
     chosen = torch.arange(len(y))
-    if wanted is not None:
-        chosen = torch.randperm(len(y), generator=rng)[:wanted]
+    if target is not None:
+        chosen = torch.randperm(len(y), generator=rng)[:target]
     if labels is not None:
         rows, sizes = label_windows(y[chosen], clients, labels, rng)
     else:

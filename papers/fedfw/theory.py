@@ -56,9 +56,9 @@ def convex_at_mean(
     start: float = 0.0,
 ) -> float:
     """E F(w_{t+1}) - F* after round t: `convex` and zeta^2 / (2 N lambda_t)."""
-    first = convex(c, t, share=share, quality=quality, slip=slip, start=start)
+    at_clients = convex(c, t, share=share, quality=quality, slip=slip, start=start)
     lam = c.lam0 * sqrt(share * quality * (t - 1) + 2)
-    return first + zeta**2 / (2 * c.N * lam)
+    return at_clients + zeta**2 / (2 * c.N * lam)
 
 
 def nonconvex(
@@ -84,8 +84,8 @@ def nonconvex_at_mean(
     slip: float = 0.0,
 ) -> float:
     """The smallest mean Frank-Wolfe gap of F at w: (L D + zeta)^2 / (4 N lambda) more."""
-    first = nonconvex(c, rounds, share=share, quality=quality, slip=slip)
-    return first + (c.L * c.D + zeta) ** 2 / (4 * c.N * c.lam0 * _cube(rounds, share))
+    at_clients = nonconvex(c, rounds, share=share, quality=quality, slip=slip)
+    return at_clients + (c.L * c.D + zeta) ** 2 / (4 * c.N * c.lam0 * _cube(rounds, share))
 
 
 def stochastic(c: Constants, t: int) -> float:

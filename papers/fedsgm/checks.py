@@ -41,8 +41,8 @@ def mean_gaps(trace: Trace, problems: Sequence[Problem]) -> tuple[Array, Array]:
     `trace` is of an algorithm with an averaged output, `problems` are those of its seeds.
     """
     outputs = torch.from_numpy(trace.output)
-    found = [p.metrics(w.to(p.w0), p) for w, p in zip(outputs, problems, strict=True)]
-    gap, g = (np.array([float(m[name]) for m in found]) for name in ("f_gap", "g"))
+    metrics = [p.metrics(w.to(p.w0), p) for w, p in zip(outputs, problems, strict=True)]
+    gap, g = (np.array([float(m[name]) for m in metrics]) for name in ("f_gap", "g"))
     return gap, g
 
 
@@ -134,14 +134,16 @@ def worst_case(
         reach = max(0.01, 0.3 * 0.93**generation)
         change = reach * rng.standard_normal(best.shape) * (rng.random(best.shape) < 0.5)
         new = np.clip(best + width * change, LOW, HIGH)
-        found = one_client(new, *fixed)
-        better = found > value
-        best[better], value[better] = new[better], found[better]
+        values_at_new = one_client(new, *fixed)
+        better = values_at_new > value
+        best[better] = new[better]
+        value[better] = values_at_new[better]
         if generation % 5 == 4:  # the worse half starts again from the better one
             order = np.argsort(-value)
             keep = order[: tries // 2]
             drop = order[-(tries // 2) :]
-            best[drop], value[drop] = best[keep], value[keep]
+            best[drop] = best[keep]
+            value[drop] = value[keep]
     top = int(value.argmax())
     return float(value[top]), best[top]
 

@@ -120,8 +120,8 @@ def gamma_partial(
     else:
         third = 8 * E * sqrt(10) * (down if theorem == 1 else up) / (q0 * q)
     second = 16 * E * ratio * sqrt(10) * up * down / (q0 * q**2)
-    last = 20 * E / q**2 + ratio * 4 * E * sqrt(10) * up / q**2
-    return gamma_local(E) + second + third + last
+    fourth = 20 * E / q**2 + ratio * 4 * E * sqrt(10) * up / q**2
+    return gamma_local(E) + second + third + fourth
 
 
 def gamma_partial_direct(E: int, q: float, q0: float, ratio: float) -> float:

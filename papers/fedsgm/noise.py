@@ -43,12 +43,12 @@ def noise(
         return x * sqrt((1 - math.exp(-2 / dim)) / 2)
     u = torch.rand(*shape, 1, generator=rng, dtype=torch.float64)
     x = x / x.norm(dim=-1, keepdim=True)
-    one = torch.zeros(dim, dtype=torch.float64)
-    one[0] = 1.0
+    axis = torch.zeros(dim, dtype=torch.float64)
+    axis[0] = 1.0
     make: dict[str, Callable[[], Tensor]] = {
         "sphere": lambda: x,
-        "sign": lambda: torch.where(u < 0.5, one, -one),
-        "skewed": lambda: torch.where(u < 0.1, 9 * one, -one) * SKEWED,
+        "sign": lambda: torch.where(u < 0.5, axis, -axis),
+        "skewed": lambda: torch.where(u < 0.1, 9 * axis, -axis) * SKEWED,
         "rare": lambda: torch.where(u < 0.01, sqrt(log((math.e - 0.99) / 0.01)) * x, 0 * x),
         "exponential": lambda: (-(1 - 1 / math.e) * torch.log1p(-u)).sqrt() * x,
     }
@@ -109,6 +109,6 @@ def value_exponent(values: Float[Tensor, "N m"], n: int, batch: int, x: float) -
     the mean of `batch` of its rows, drawn with replacement. All samples of clients are listed.
     """
     y = x / n
-    own = batch * (values * (y / batch)).exp().mean(1).log()  # [N], of each client's report
-    sums = [float(own[list(who)].sum()) for who in combinations(range(len(values)), n)]
+    exponent = batch * (values * (y / batch)).exp().mean(1).log()  # [N], of each client's report
+    sums = [float(exponent[list(chosen)].sum()) for chosen in combinations(range(len(values)), n)]
     return float(torch.tensor(sums).double().exp().mean().log()) - x * float(values.mean())

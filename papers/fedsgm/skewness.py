@@ -76,9 +76,9 @@ def client_gradients(
     clients = problem.all_clients()
 
     def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
-        first, second = torch.eye(2, dtype=w.dtype, device=w.device)
+        first_weight, second_weight = torch.eye(2, dtype=w.dtype, device=w.device)
         arguments = (problem.losses, problem.gradient, w, batch)
-        return pullback(*arguments, first), pullback(*arguments, second)
+        return pullback(*arguments, first_weight), pullback(*arguments, second_weight)
 
     a, b = torch.func.vmap(gradients)(clients)
     return a, b

@@ -63,9 +63,9 @@ def multipliers(p: Program, sweeps: int = 1) -> Array:
     nu = np.zeros_like(p.A)
     for _ in range(sweeps):
         for m in range(p.A.shape[1]):
-            rest = np.where(np.arange(p.A.shape[1]) == m, 0.0, nu)
-            slope = p.a0 + np.einsum("rm,rmd->rd", rest, p.B)
-            curvature = p.tau0 + p.tau * rest.sum(-1)
+            other_multipliers = np.where(np.arange(p.A.shape[1]) == m, 0.0, nu)
+            slope = p.a0 + np.einsum("rm,rmd->rd", other_multipliers, p.B)
+            curvature = p.tau0 + p.tau * other_multipliers.sum(-1)
             B = p.B[:, m]
             gamma = np.square(slope - (curvature / p.tau)[:, None] * B).sum(-1)
             den = np.square(B).sum(-1) - 4 * p.tau * p.A[:, m]
@@ -122,7 +122,7 @@ class Path(NamedTuple):
 
 
 def ssca(
-    parts: Sequence[Ripples],
+    functions: Sequence[Ripples],
     rho: Array,
     gamma: Array,
     tau: float,
@@ -136,29 +136,31 @@ def ssca(
     `parts` are the objective, then constraints, over the same samples; rho and gamma `[T]`; batches
     are drawn with replacement; c is the penalty.
     """
-    w, many = start, len(parts)
-    B, A = np.zeros((len(w), many, w.shape[1])), np.zeros((len(w), many))
+    w = start
+    count = len(functions)
+    B = np.zeros((len(w), count, w.shape[1]))
+    A = np.zeros((len(w), count))
     kept: list[tuple[Array, ...]] = []
-    for now, pace in zip(rho, gamma, strict=True):
-        rows = rng.integers(len(parts[0].h), size=(len(w), batch))
-        slope = np.stack([part.gradient(w, rows) for part in parts], 1)
-        value = np.stack([part.value(w, rows) for part in parts], 1)
+    for weight, pace in zip(rho, gamma, strict=True):
+        rows = rng.integers(len(functions[0].h), size=(len(w), batch))
+        slope = np.stack([function.gradient(w, rows) for function in functions], 1)
+        value = np.stack([function.value(w, rows) for function in functions], 1)
         flat = value - (slope * w[:, None]).sum(-1) + tau * np.square(w).sum(-1)[:, None]
-        B = (1 - now) * B + now * (slope - 2 * tau * w[:, None])
-        A = (1 - now) * A + now * flat
+        B = (1 - weight) * B + weight * (slope - 2 * tau * w[:, None])
+        A = (1 - weight) * A + weight * flat
         program = Program(B[:, 0], A[:, 1:], B[:, 1:], tau, tau, c)
-        nu = multipliers(program, sweeps=1 if many < 3 else 100)
+        nu = multipliers(program, sweeps=1 if count < 3 else 100)
         step = minimizer(program, nu) - w
-        kept.append((w, step, *_errors(parts, w, A, B, tau), nu))
+        kept.append((w, step, *_errors(functions, w, A, B, tau), nu))
         w = w + pace * step
     return Path(*(np.stack(column) for column in zip(*kept, strict=True)))
 
 
 def _errors(
-    parts: Sequence[Ripples], w: Array, A: Array, B: Array, tau: float
+    functions: Sequence[Ripples], w: Array, A: Array, B: Array, tau: float
 ) -> tuple[Array, Array]:
-    slope = np.stack([part.gradient(w) for part in parts], 1)
-    value = np.stack([part.value(w) for part in parts], 1)
+    slope = np.stack([function.gradient(w) for function in functions], 1)
+    value = np.stack([function.value(w) for function in functions], 1)
     wrong = np.linalg.norm(B + 2 * tau * w[:, None] - slope, axis=-1).max(1)
     surrogate = A + np.einsum("rmd,rd->rm", B, w) + tau * np.square(w).sum(-1)[:, None]
     gap = np.abs(surrogate - value)[:, 1:]
@@ -187,9 +189,10 @@ def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
     >>> all(c.holds for c in conditions(PowerLaw(1.0, 0.6), PowerLaw(1.0, 0.65)))
     True
     """
-    alpha, beta = rho.exponent, gamma.exponent
-    found = []
-    for kind, term, exponent in (
+    alpha = rho.exponent
+    beta = gamma.exponent
+    conditions_of_pair = []
+    for form, term, exponent in (
         ("sum", "rho", alpha),
         ("lim", "rho", alpha),
         ("sum", "gamma", beta),
@@ -198,13 +201,14 @@ def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
         ("lim", "gamma / rho", beta - alpha),
         ("sum", "rho^2", 2 * alpha),
     ):
-        if kind == "lim":
+        if form == "lim":
             falls = exponent > 1e-12  # a difference such as 0.35 - 0.35 may be off by rounding
             verb = f"falls as t^-{exponent:.4g}" if falls else f"goes as t^{-exponent + 0.0:.4g}"
-            found.append(Condition(f"lim {term} = 0", falls, f"{term} {verb}"))
+            conditions_of_pair.append(Condition(f"lim {term} = 0", falls, f"{term} {verb}"))
             continue
-        end, squares = "finite" if exponent > 1 else "infinite", "^2" in term
+        end = "finite" if exponent > 1 else "infinite"
+        squares = "^2" in term
         why = f"{term} falls as t^-{exponent:.4g}, whose sum is {end}"
         name = f"sum {term} {'<' if squares else '='} inf"
-        found.append(Condition(name, squares == (exponent > 1), why))
-    return tuple(found)
+        conditions_of_pair.append(Condition(name, squares == (exponent > 1), why))
+    return tuple(conditions_of_pair)

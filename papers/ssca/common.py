@@ -69,10 +69,11 @@ def tables(name: str) -> tuple[data.Table, data.Table]:
     Of scikit-learn's digits, which have no test pictures of their own, the last ones are those.
     """
     if name == "mnist":
-        train, test = data.mnist("train"), data.mnist("test")
+        train = data.mnist("train")
+        test = data.mnist("test")
         return flat(train), flat(test)
-    whole = flat(data.digits())
-    return slice_table(whole, slice(-HELD)), slice_table(whole, slice(-HELD, None))
+    table = flat(data.digits())
+    return slice_table(table, slice(-HELD)), slice_table(table, slice(-HELD, None))
 
 
 def flat(table: data.Table) -> data.Table:
@@ -132,18 +133,18 @@ def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
 
 def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> SSCA | VerticalSSCA:
     """Algorithm 1 (samples) or 3 (features) with the paper's step sizes, but for `changes`."""
-    given = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
-    return SSCA(**given) if split == "samples" else VerticalSSCA(**given)
+    settings = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
+    return SSCA(**settings) if split == "samples" else VerticalSSCA(**settings)
 
 
 def constrained(
     split: str, batch: int, level: float, *, clients: int = CLIENTS, **changes: Any
 ) -> ConstrainedSSCA | ConstrainedVerticalSSCA:
     """Algorithm 2 or 4: the smallest |w|^2 whose cost is at most `level`; the rest as `ssca`."""
-    given = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
+    settings = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
     # growth is whole: `store.groups` tries 0.5 for every float, and growth is at least 1
-    given |= {"objective": "norm", "growth": 1, **changes}
-    return (ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA)(**given)
+    settings |= {"objective": "norm", "growth": 1, **changes}
+    return (ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA)(**settings)
 
 
 def sgd(

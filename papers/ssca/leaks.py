@@ -21,22 +21,27 @@ def network_gradients(W1: Array, W2: Array, X: Array, Y: Array) -> tuple[Array, 
     sigmoid = 1 / (1 + np.exp(-z))
     logits = (z * sigmoid) @ W2.T
     odds = np.exp(logits - logits.max(1, keepdims=True))
-    rest = (odds / odds.sum(1, keepdims=True) - Y) / len(X)
+    error = (odds / odds.sum(1, keepdims=True) - Y) / len(X)
     slope = sigmoid * (1 + z * (1 - sigmoid))
-    return (rest @ W2 * slope).T @ X, rest.T @ (z * sigmoid)
+    return (error @ W2 * slope).T @ X, error.T @ (z * sigmoid)
 
 
-def recover(W1: Array, W2: Array, first: Array, second: Array, longest: float) -> Array:
+def recover(
+    W1: Array, W2: Array, first_gradient: Array, second_gradient: Array, longest: float
+) -> Array:
     """The one nonnegative sample, no longer than `longest`, that has these gradients, `[K]`.
 
     Its direction is that of the largest row of `first`; its length and its label are searched for.
     """
-    row = first[np.square(first).sum(1).argmax()]
+    row = first_gradient[np.square(first_gradient).sum(1).argmax()]
     unit = row / np.linalg.norm(row) * np.sign(row.sum())
 
     def wrong(length: float, label: int) -> float:
-        found = network_gradients(W1, W2, length * unit[None], np.eye(len(W2))[[label]])
-        return float(np.square(found[0] - first).sum() + np.square(found[1] - second).sum())
+        gradients = network_gradients(W1, W2, length * unit[None], np.eye(len(W2))[[label]])
+        return float(
+            np.square(gradients[0] - first_gradient).sum()
+            + np.square(gradients[1] - second_gradient).sum()
+        )
 
     grid = np.linspace(0, longest, 201)[1:]
     label, near = min(
@@ -52,7 +57,8 @@ def recover(W1: Array, W2: Array, first: Array, second: Array, longest: float) -
 
 def case(rng: np.random.Generator, J: int, K: int, L: int, B: int) -> tuple[Array, ...]:
     """A random network and a random batch: W1, W2, X, Y."""
-    W1, W2 = rng.uniform(-1, 1, (J, K)) / K**0.5, rng.uniform(-1, 1, (L, J)) / J**0.5
+    W1 = rng.uniform(-1, 1, (J, K)) / K**0.5
+    W2 = rng.uniform(-1, 1, (L, J)) / J**0.5
     return W1, W2, rng.random((B, K)), np.eye(L)[rng.integers(L, size=B)]
 
 
@@ -73,14 +79,15 @@ def rank(W1: Array, W2: Array, X: Array, Y: Array) -> int:
     return int((sizes > 1e-7 * sizes[0]).sum())
 
 
-def combined(first: Array) -> Array:
+def combined(first_gradient: Array) -> Array:
     """The largest row of `first`, one combination of the batch, with entries from 0 to 1, `[K]`.
 
     Its sign is the one with which most of it is positive, as it would be for one picture.
     """
-    row = first[np.square(first).sum(1).argmax()]
+    row = first_gradient[np.square(first_gradient).sum(1).argmax()]
     row = row * np.sign(row.sum())
-    low, high = row.min(), row.max()
+    low = row.min()
+    high = row.max()
     return np.asarray((row - low) / (high - low))
 
 
@@ -98,15 +105,15 @@ def leaked(networks: int = 10) -> dict[str, Number]:
     be changed in without a change of the message; the same of the other clients' view.
     """
     rng = np.random.default_rng(0)
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for _ in range(networks):
         W1, W2, X, Y = case(rng, 12, 20, 5, 1)
         read = recover(W1, W2, *network_gradients(W1, W2, X, Y), 20**0.5)
-        found.setdefault("error_B1", []).append(float(np.abs(read - X[0]).max()))
+        values.setdefault("error_B1", []).append(float(np.abs(read - X[0]).max()))
         for B in BATCHES:
             W1, W2, X, Y = case(rng, 6, 5, 3, B)
             left = X.size - rank(3 * W1, 3 * W2, 4 * X - 2, Y)
-            found.setdefault(f"free_B{B}", []).append(left)
-        own = rng.standard_normal((5, 3)), rng.standard_normal((3, 20))
-        found.setdefault("free_clients", []).append(fibre(*own))
-    return {key: mean(x) for key, x in found.items()}
+            values.setdefault(f"free_B{B}", []).append(left)
+        matrices = rng.standard_normal((5, 3)), rng.standard_normal((3, 20))
+        values.setdefault("free_clients", []).append(fibre(*matrices))
+    return {key: mean(x) for key, x in values.items()}

@@ -64,27 +64,29 @@ def swish_network(
     Reference: (25), (26); the gradient is (33), (34). The paper names neither the start nor the
     split: the start is uniform, $\pm 1/\sqrt K$ and $\pm 1/\sqrt J$.
     """
-    X, held = train.X.flatten(1), test.X.flatten(1)
+    X = train.X.flatten(1)
+    test_inputs = test.X.flatten(1)
     checks.count("swish_network", "clients", clients, 1, len(X), "the training rows")
-    K, L = X.shape[1], len(train.classes)
+    K = X.shape[1]
+    L = len(train.classes)
     rng = seeded(seed, "split")
     rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
     judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
     start = torch.cat([uniform((hidden, K), K, rng), uniform((L, hidden), hidden, rng)])
-    made = _Network(K, hidden, L, scale)
+    module = _Network(K, hidden, L, scale)
     sizes = {"clients": clients, "hidden": hidden, "evaluate": len(judged), "rows": len(rows)}
     return Problem(
         name="swish_network",
         data=(X, train.y),
         rows=rows.view(clients, -1),
         sizes=(len(rows) // clients,) * clients,
-        losses=made.losses,
-        gradient=made.gradient,
+        losses=module.losses,
+        gradient=module.gradient,
         num_objectives=1,
         num_constraints=0,
         w0=start.to(dtype),
-        metrics=made.metrics,
-        heldout=(judged, held, test.y),
+        metrics=module.metrics,
+        heldout=(judged, test_inputs, test.y),
         config={"name": "swish_network", **sizes, "split_by": "seed", **(config or {})},
     )
 
@@ -100,12 +102,14 @@ class _Network:
 
     def forward(self, w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
         """The second layer's matrix, the inputs, the hidden layer z, its sigmoid, the outputs."""
-        J, K = self.J, self.K
-        first, second = w[: J * K].view(J, K), w[J * K :].view(self.L, J)
+        J = self.J
+        K = self.K
+        first_layer = w[: J * K].view(J, K)
+        second_layer = w[J * K :].view(self.L, J)
         x = inputs.to(w.dtype)
-        z = x @ first.T / self.scale  # [B, J], which is smaller than x
+        z = x @ first_layer.T / self.scale  # [B, J], which is smaller than x
         s = torch.sigmoid(z)
-        return second, x, z, s, (z * s) @ second.T  # [B, L]
+        return second_layer, x, z, s, (z * s) @ second_layer.T  # [B, L]
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
         inputs, target = batch.data
@@ -121,16 +125,17 @@ class _Network:
         return torch.cat([(back.T @ x).flatten(), (error.T @ (z * s)).flatten()])
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        some, pictures, labels = problem.heldout
-        cost, right = w.new_zeros(()), w.new_zeros(())
-        for part in torch.split(some, CHUNK):
-            out = self.forward(w, problem.data[0][part])[-1]
-            cost = cost + row_losses(out, problem.data[1][part]).sum()
-        parts = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
-        for inputs, target in parts:
+        evaluated, pictures, labels = problem.heldout
+        cost = w.new_zeros(())
+        right = w.new_zeros(())
+        for chunk in torch.split(evaluated, CHUNK):
+            out = self.forward(w, problem.data[0][chunk])[-1]
+            cost = cost + row_losses(out, problem.data[1][chunk]).sum()
+        chunks = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
+        for inputs, target in chunks:
             out = self.forward(w, inputs)[-1]
             right = right + (out.argmax(-1) == target).to(w.dtype).sum()
-        return {"cost": cost / len(some), "accuracy": right / len(labels), "norm": w @ w}
+        return {"cost": cost / len(evaluated), "accuracy": right / len(labels), "norm": w @ w}
 
 
 def uniform(shape: tuple[int, int], fan_in: int, rng: torch.Generator) -> Float[Tensor, "n"]:
@@ -154,10 +159,11 @@ def vertical_network(
     clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
     scale : as in `swish_network`.
     """
-    K, J = network.data[0].shape[1], int(network.config["hidden"])
-    parts = contiguous(K, clients)
-    features = Partition("features", parts, K)
-    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in parts]
+    K = network.data[0].shape[1]
+    J = int(network.config["hidden"])
+    blocks = contiguous(K, clients)
+    features = Partition("features", blocks, K)
+    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in blocks]
     second = torch.arange(J * K, network.dim)
     halves = _Halves(J, network.dim // J - K, scale)
     form = Composite(
@@ -189,8 +195,10 @@ class _Halves:
     def outer_pullback(
         self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        W, z = w.view(self.L, self.J), total(h)
-        cells, s = silu(z), torch.sigmoid(z)
+        W = w.view(self.L, self.J)
+        z = total(h)
+        cells = silu(z)
+        s = torch.sigmoid(z)
         hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
         error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
         return (error.T @ cells).flatten(), ((error @ W) * (s * (1 + z * (1 - s))),) * len(h)

@@ -29,8 +29,8 @@ ENDS = ("f_1", "f_2", "stationarity", "distance")
 
 def specs(p: Params) -> dict[str, Spec]:
     """All runs by the names that their labels give."""
-    parts = (drift, rate, edge, scale, probe)
-    return by_name([run for part in parts for run in part(p)], DEFAULTS)
+    makers = (drift, rate, edge, scale, probe)
+    return by_name([run for maker in makers for run in maker(p)], DEFAULTS)
 
 
 def run(

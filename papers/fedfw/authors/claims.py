@@ -48,23 +48,25 @@ def as_printed(labels: Labels) -> Condition:
     return gap > 0 if printed(labels) > 0 else gap < 0
 
 
-def order(said: str, cells: dict[str, Labels], place: str, note: str, control: Control) -> Rule:
+def order(
+    statement: str, cells: dict[str, Labels], table: str, note: str, control: Control
+) -> Rule:
     """The order of both methods by the best of the rounds, cell by cell."""
     return Rule(
-        {said: {text: as_printed(labels) for text, labels in cells.items()}},
+        {statement: {text: as_printed(labels) for text, labels in cells.items()}},
         note=note,
         control=control,
         sizes=tuple(
-            Size(Query.of("best", **labels), printed(labels), f"{place}, {text}")
+            Size(Query.of("best", **labels), printed(labels), f"{table}, {text}")
             for text, labels in cells.items()
         ),
     )
 
 
-def tables(norm: str, said: str, control: Control, note: str = "") -> Rule:
+def tables(norm: str, statement: str, control: Control, note: str = "") -> Rule:
     """The order of FedFW and FedDR in Tables 1 and 2."""
     rounds = ROUNDS.format("FedFW", "340 of the 1000")
-    return order(said, differences(norm), "Tables 1, 2", f"{rounds}{note}", control)
+    return order(statement, differences(norm), "Tables 1, 2", f"{rounds}{note}", control)
 
 
 def table_3(control: Control, note: str = "") -> Rule:
@@ -76,9 +78,9 @@ def table_3(control: Control, note: str = "") -> Rule:
 def runs_of(norm: str = "") -> tuple[str, ...]:
     """The runs behind the cells of a norm; without a norm of Table 3."""
     names = []
-    for run, other in pairs():
+    for run, rival in pairs():
         if run.get("norm", "") == norm:
-            names += [name_of(run, DEFAULTS), name_of(other, DEFAULTS)]
+            names += [name_of(run, DEFAULTS), name_of(rival, DEFAULTS)]
     return tuple(names)
 
 

@@ -23,7 +23,8 @@ from fedlib.steps.schedules import Convex, Stochastic
 
 BATCH = 64
 NORMS = ("l2", "l1")
-FEDDR_STEP, FEDDR_ALPHA = 0.05, 0.01
+FEDDR_STEP = 0.05
+FEDDR_ALPHA = 0.01
 Array = np.ndarray[Any, Any]
 
 
@@ -68,19 +69,23 @@ class AuthorsFW:
     ordered: bool = added_field(False)
 
     def init(self, problem: Problem) -> State:
-        w, n = problem.w0, problem.num_clients
+        w = problem.w0
+        n = problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, int(self.averaged), len(w)), w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        problem, rounds = fed.problem, int(state.t)
-        lam0, radius = float(self.lam0), float(self.radius)
-        w, x, kept = (part.numpy().copy() for part in (state.w, state.x, state.kept))
+        problem = fed.problem
+        rounds = int(state.t)
+        lam0 = float(self.lam0)
+        radius = float(self.radius)
+        w, x, kept = (tensor.numpy().copy() for tensor in (state.w, state.x, state.kept))
         if self.reset:
             x[:] = w
-        n, shapes = problem.num_clients, shapes_of(problem)
+        n = problem.num_clients
+        shapes = shapes_of(problem)
         schedule = Stochastic() if self.averaged else Convex()
         ends = parts_of(shapes) if self.tensors else ((0, len(w)),)
         per_round = steps_of(problem.sizes, self.epoch)
@@ -92,17 +97,17 @@ class AuthorsFW:
             for rule in (schedule.eta(at, 1.0), lam0 * schedule.growth(at, 1.0), schedule.rho(at))
         )  # 3
         chance = None if self.ordered else generator(draw)
-        for step, who, X, y, weight in minibatches(problem, chance, self.epoch):
-            own = x[who]
-            g = gradients(own, X, y, weight, shapes) / np.float32(n)
+        for step, clients, X, y, weight in minibatches(problem, chance, self.epoch):
+            models = x[clients]
+            g = gradients(models, X, y, weight, shapes) / np.float32(n)
             if self.averaged:
-                g = kept[who, 0] + rho[step, who] * (g - kept[who, 0])
-                kept[who, 0] = g
-            g = g + growth[step, who] * (own - w)
+                g = kept[clients, 0] + rho[step, clients] * (g - kept[clients, 0])
+                kept[clients, 0] = g
+            g = g + growth[step, clients] * (models - w)
             corner = oracle(g, ends, self.norm, radius)  # 4
-            x[who] = own + eta[step, who] * (corner - own)
-        server, models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
-        new = State(server, models, averages, state.t + 1)  # 5
+            x[clients] = models + eta[step, clients] * (corner - models)
+        server, client_models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
+        new = State(server, client_models, averages, state.t + 1)  # 5
         return new, fed.info()
 
 
@@ -131,20 +136,23 @@ class AuthorsFedDR:
     ordered: bool = added_field(False)
 
     def init(self, problem: Problem) -> State:
-        w, n = torch.zeros_like(problem.w0), problem.num_clients
+        w = torch.zeros_like(problem.w0)
+        n = problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, 2, len(w)), w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        problem, rng = fed.problem, generator(draw)
-        w, x = state.w.numpy(), state.x.numpy()
-        y, before = state.kept.numpy().swapaxes(0, 1)
+        problem = fed.problem
+        rng = generator(draw)
+        w = state.w.numpy()
+        x = state.x.numpy()
+        y, previous = state.kept.numpy().swapaxes(0, 1)
         shapes = shapes_of(problem)
         if int(state.t) == 0:
             starts = random_models(shapes, 1 if self.common else len(x), rng)
-            x = y = before = np.broadcast_to(starts, x.shape)  # 1
+            x = y = previous = np.broadcast_to(starts, x.shape)  # 1
         if self.ordered:
             X, labels, weight = next_batch(problem, int(state.t))  # 2
         else:
@@ -153,13 +161,13 @@ class AuthorsFedDR:
         slope = gradients(x, X, labels, weight, shapes)
         x = x - np.float32(FEDDR_STEP) * (slope + np.float32(FEDDR_ALPHA) * (x - y))  # 4
         reflected = 2 * x - y  # 5
-        moved = w + (reflected - before).mean(0)  # 6
+        moved = w + (reflected - previous).mean(0)  # 6
         size = np.abs(moved).sum() if self.norm == "l1" else np.sqrt((moved * moved).sum())
         moved = moved * np.float32(min(1.0, float(self.radius) / max(float(size), 1e-30)))
         kept = np.stack([y, reflected], 1)
         server, models, remembered = map(torch.from_numpy, (moved, x, kept))
-        made = State(server, models, remembered, state.t + 1)
-        return made, fed.info()
+        state_after = State(server, models, remembered, state.t + 1)
+        return state_after, fed.info()
 
 
 def drawn(problem: Problem, rng: torch.Generator) -> Draw:
@@ -198,48 +206,50 @@ def minibatches(problem: Problem, rng: np.random.Generator | None, epoch: bool) 
 
     The clients of a step are worked on together; a row beyond a client's last weighs nothing.
     """
-    X, y = (part.numpy() for part in problem.data)
-    rows, sizes = problem.rows.numpy(), problem.sizes
+    X, y = (tensor.numpy() for tensor in problem.data)
+    rows = problem.rows.numpy()
+    sizes = problem.sizes
     steps = steps_of(sizes, epoch)
     width = BATCH if epoch else max(sizes)
     orders = [
         np.resize(rows[j, rng.permutation(n) if epoch and rng else slice(n)], (count, width))
         for j, (n, count) in enumerate(zip(sizes, steps, strict=True))
     ]
-    for step, (who, weight) in enumerate(plan(sizes, epoch)):
-        chosen = np.stack([orders[j][step] for j in who])
-        yield step, who, X[chosen], y[chosen], weight
+    for step, (clients, weight) in enumerate(plan(sizes, epoch)):
+        chosen = np.stack([orders[j][step] for j in clients])
+        yield step, clients, X[chosen], y[chosen], weight
 
 
 @lru_cache(maxsize=8)
 def plan(sizes: tuple[int, ...], epoch: bool) -> tuple[tuple[Array, Array], ...]:
     """For every step of a round, who still has rows, and what each row counts."""
-    steps, width = steps_of(sizes, epoch), BATCH if epoch else max(sizes)
-    found = []
+    steps = steps_of(sizes, epoch)
+    width = BATCH if epoch else max(sizes)
+    steps_plan = []
     for step in range(int(steps.max())):
-        who = np.flatnonzero(steps > step)
-        left = np.minimum(np.array(sizes)[who] - step * width, width)[:, None]
-        found.append((who, (np.arange(width) < left) / left.astype(np.float32)))
-    return tuple(found)
+        clients_left = np.flatnonzero(steps > step)
+        left = np.minimum(np.array(sizes)[clients_left] - step * width, width)[:, None]
+        steps_plan.append((clients_left, (np.arange(width) < left) / left.astype(np.float32)))
+    return tuple(steps_plan)
 
 
 def next_batch(problem: Problem, rounds: int) -> tuple[Array, Array, Array]:
     """The minibatch of every client that follows the `rounds` before, in the order of its rows."""
-    X, y = (part.numpy() for part in problem.data)
+    X, y = (tensor.numpy() for tensor in problem.data)
     sizes = np.array(problem.sizes)
-    first = BATCH * (rounds % steps_of(problem.sizes, epoch=True))
-    left = np.minimum(sizes - first, BATCH)[:, None]
-    places = (first[:, None] + np.arange(BATCH)) % sizes[:, None]
+    first_row = BATCH * (rounds % steps_of(problem.sizes, epoch=True))
+    left = np.minimum(sizes - first_row, BATCH)[:, None]
+    places = (first_row[:, None] + np.arange(BATCH)) % sizes[:, None]
     chosen = np.take_along_axis(problem.rows.numpy(), places, 1)
     return X[chosen], y[chosen], (np.arange(BATCH) < left) / left.astype(np.float32)
 
 
 def one_batch(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """A minibatch of every client's rows, without replacement where it has as many."""
-    X, y = (part.numpy() for part in problem.data)
+    X, y = (tensor.numpy() for tensor in problem.data)
     rows = problem.rows.numpy()
     places = [rng.choice(n, BATCH, replace=n < BATCH) for n in problem.sizes]
-    chosen = np.stack([rows[j, own] for j, own in enumerate(places)])
+    chosen = np.stack([rows[j, local_places] for j, local_places in enumerate(places)])
     return X[chosen], y[chosen], np.full(chosen.shape, 1 / BATCH, np.float32)
 
 
@@ -260,29 +270,30 @@ def gradients(
     deep = len(tensors) > 2
     V, c = tensors[2:] if deep else (W, b)
     hidden = np.maximum(Z, 0)
-    out = V @ hidden + c[:, :, None] if deep else Z
-    out = np.exp(out - out.max(1, keepdims=True))
-    out *= (weight / out.sum(1))[:, None]
+    outputs = V @ hidden + c[:, :, None] if deep else Z
+    outputs = np.exp(outputs - outputs.max(1, keepdims=True))
+    outputs *= (weight / outputs.sum(1))[:, None]
     n, size = y.shape
-    out[np.arange(n)[:, None], y, np.arange(size)] -= weight
-    found = [out @ (hidden.swapaxes(1, 2) if deep else X), out.sum(2)]
+    outputs[np.arange(n)[:, None], y, np.arange(size)] -= weight
+    blocks = [outputs @ (hidden.swapaxes(1, 2) if deep else X), outputs.sum(2)]
     if deep:
-        back = (V.swapaxes(1, 2) @ out) * (Z > 0)
-        found = [back @ X, back.sum(2), *found]
-    return np.concatenate([part.reshape(n, -1) for part in found], 1)
+        back = (V.swapaxes(1, 2) @ outputs) * (Z > 0)
+        blocks = [back @ X, back.sum(2), *blocks]
+    return np.concatenate([block.reshape(n, -1) for block in blocks], 1)
 
 
 def oracle(g: Array, ends: tuple[tuple[int, int], ...], norm: str, radius: float) -> Array:
     """The corner of every ball that minimizes the inner product with its part of g, `[n, d]`."""
     corner = np.zeros_like(g)
     for a, b in ends:
-        part = g[:, a:b]
+        block = g[:, a:b]
         if norm == "l2":
-            size = np.sqrt(np.einsum("nd,nd->n", part, part))
-            corner[:, a:b] = part * (np.float32(-radius) / np.maximum(size, 1e-30))[:, None]
+            size = np.sqrt(np.einsum("nd,nd->n", block, block))
+            corner[:, a:b] = block * (np.float32(-radius) / np.maximum(size, 1e-30))[:, None]
         else:
-            line, at = np.arange(len(part)), np.abs(part).argmax(1)
-            corner[line, a + at] = -radius * np.sign(part[line, at])
+            line = np.arange(len(block))
+            at = np.abs(block).argmax(1)
+            corner[line, a + at] = -radius * np.sign(block[line, at])
     return corner
 
 
@@ -291,8 +302,8 @@ def random_models(
 ) -> Array:
     """Every tensor of a layer uniform within 1 / sqrt(inputs), as torch starts layers."""
     ends = [1 / np.sqrt(shapes[k - k % 2][1]) for k in range(len(shapes))]
-    found = [
+    blocks = [
         rng.uniform(-end, end, (clients, int(np.prod(shape))))
         for end, shape in zip(ends, shapes, strict=True)
     ]
-    return np.concatenate(found, 1).astype(np.float32)
+    return np.concatenate(blocks, 1).astype(np.float32)

@@ -16,7 +16,9 @@ from papers.kit.quantities import Quantities, Query, Row, estimates, row, sweep
 from papers.kit.rules import Numbers
 from papers.kit.study import Params, Traces
 
-SAME, NEAR = 1.0, 3.0  # points, fixed before the runs
+# points, fixed before the runs
+SAME = 1.0
+NEAR = 3.0
 FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
 PRINTED_GAP = FEDFW - FEDDR
 #: The steps from the text's protocol to the authors', each a change of one thing, in words.
@@ -48,8 +50,8 @@ def tables(traces: Traces) -> list[pd.DataFrame]:
     by_run = values.set_index(["run", "seed"])[[*UNITS]]
     cells = kit.with_labels(estimates(by_run, UNITS), traces).drop(columns=["index", "run"])
     differences = []
-    for run, other in pairs():
-        apart = kit.minus(values, DEFAULTS, run, other)
+    for run, rival in pairs():
+        apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             points = dict.fromkeys(UNITS, "points")
             differences.append(estimates(apart, points, **difference(run)))
@@ -136,5 +138,5 @@ def best_round(trace: Trace) -> Array:
 
 def at(trace: Trace, rounds: int) -> Array:
     """Test accuracy in % after some rounds, or the last of fewer."""
-    place = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
-    return np.asarray(percent(trace)[:, place])
+    position = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
+    return np.asarray(percent(trace)[:, position])

@@ -53,16 +53,18 @@ def authors_rows(users: int, classes: int) -> Generated:
     sizes = tuple(int(n) for n in TIMES * (drawn + LEAST))
     means = rng.normal(0, SPREAD, users)
     centres = rng.normal(0, SPREAD, users)
-    W, b = rng.normal(0, 1, (FEATURES, classes)), rng.normal(0, 1, classes)
+    W = rng.normal(0, 1, (FEATURES, classes))
+    b = rng.normal(0, 1, classes)
     covariance = np.diag(np.arange(1, FEATURES + 1) ** -DECAY)
-    X, y = [], []
+    X = []
+    y = []
     for mean, centre, size in zip(means, centres, sizes, strict=True):
         rng.normal(mean, 1, (FEATURES, classes))  # a map of the user's own, which is thrown away
         rng.normal(mean, 1, classes)
         X.append(rng.multivariate_normal(np.full(FEATURES, centre), covariance, size))
         y.append((X[-1] @ W + b).argmax(1))
-    whole = torch.from_numpy(np.concatenate(X))
-    return Generated(whole.float(), torch.from_numpy(np.concatenate(y)), sizes)
+    inputs = torch.from_numpy(np.concatenate(X))
+    return Generated(inputs.float(), torch.from_numpy(np.concatenate(y)), sizes)
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,12 @@ class _Measured:
     model: Any
 
     def __call__(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        X, y, few, labels = problem.heldout
+        X, y, train_inputs, labels = problem.heldout
         right = (self.model.apply(w, X).argmax(1) == y).to(w.dtype).mean()
-        return {"loss": row_losses(self.model.apply(w, few), labels).mean(), "accuracy": right}
+        return {
+            "loss": row_losses(self.model.apply(w, train_inputs), labels).mean(),
+            "accuracy": right,
+        }
 
 
 def authors_problem(
@@ -101,13 +106,13 @@ def authors_problem(
     rng = seeded(seed, "split")
     rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
     rows, sizes, tested = holdout(rows, sizes, TEST_SHARE, rng)
-    few = rows[:, :measured].flatten()
+    measured_rows = rows[:, :measured].flatten()
     model = (
         linear_model(FEATURES, OUTPUTS)
         if net == "mclr"
         else mlp_model(FEATURES, HIDDEN, OUTPUTS, rng)
     )
-    made = classifier(
+    problem = classifier(
         Samples(X, y),
         Samples(X[tested], y[tested]),
         rows,
@@ -116,13 +121,13 @@ def authors_problem(
         name="authors_problem",
         config={"net": net, "classes": classes, "measured": measured, "split_by": "seed"},
     )
-    made = replace(
-        made,
-        heldout=(*made.heldout, X[few], y[few]),
+    problem = replace(
+        problem,
+        heldout=(*problem.heldout, X[measured_rows], y[measured_rows]),
         metrics=_Measured(model),
         sequential_clients=True,
     )
-    return made if ball is None else made.within(Ball(ball))
+    return problem if ball is None else problem.within(Ball(ball))
 
 
 def our_problem(seed: int, *, most: int, ball: float | None = None) -> Problem:
@@ -133,5 +138,5 @@ def our_problem(seed: int, *, most: int, ball: float | None = None) -> Problem:
         most: rows of a client.
         ball: as in `authors_problem`.
     """
-    made = replace(constrained_synthetic(seed=seed, most=most), sequential_clients=True)
-    return made if ball is None else made.within(Ball(ball))
+    problem = replace(constrained_synthetic(seed=seed, most=most), sequential_clients=True)
+    return problem if ball is None else problem.within(Ball(ball))

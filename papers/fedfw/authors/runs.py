@@ -77,22 +77,22 @@ def cells(p: Params, *, published: bool = False) -> Iterator[Spec]:
 
 
 def labelled(
-    p: Params, method: Any, problem: Any, rounds: int, labels: Labels, every: int = 1
+    p: Params, method: Any, problem: Any, rounds: int, labels: Labels, evaluate_every: int = 1
 ) -> Spec:
     """A run with these labels."""
-    return Spec(method, problem, rounds, p["seeds"], every, KEEP, labels=labels)
+    return Spec(method, problem, rounds, p["seeds"], evaluate_every, KEEP, labels=labels)
 
 
-def problem_of(net: str, split: str, **more: Any) -> Any:
+def problem_of(net: str, split: str, **options: Any) -> Any:
     """What makes the problem of a column from the authors' rows."""
-    return partial(authors_problem, net=net, classes=SPLITS[split], **more)
+    return partial(authors_problem, net=net, classes=SPLITS[split], **options)
 
 
 def between(p: Params) -> Iterator[Spec]:
     """From the text's protocol on our rows to the authors', logistic regression, l2, IID."""
     theirs = problem_of("mclr", "iid")
     problems = {"ours": partial(our_problem, most=p["most"]), "rows": theirs}
-    run = partial(labelled, p, rounds=p["text_rounds"], every=TEXT_EVERY)
+    run = partial(labelled, p, rounds=p["text_rounds"], evaluate_every=TEXT_EVERY)
     for step, problem in problems.items():
         for lam in map(float, p["lambdas"]):
             plain = AuthorsFW(lam, reset=False, epoch=False, tensors=False)

@@ -19,8 +19,8 @@ def derive(traces: Traces, _: Params) -> Quantities:
 
 def nothing(traces: Traces) -> Iterator[Row]:
     """The best of the rounds of FedDR on half of the splits minus that on the others."""
-    for run, other in pairs():
-        name = name_of(other, DEFAULTS)
+    for run, rival in pairs():
+        name = name_of(rival, DEFAULTS)
         if name in traces:
             values = best_round(traces[name])
             half = len(values) // 2

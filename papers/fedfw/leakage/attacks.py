@@ -72,8 +72,8 @@ def leaked_gradient(
     """The gradient by w of the mean cross-entropy with probabilities y, itself differentiable."""
     start = w.detach().requires_grad_()
     loss = -(y * torch.log_softmax(apply(start, X), 1)).sum(1).mean()
-    (found,) = torch.autograd.grad(loss, start, create_graph=True)
-    return found
+    (gradient,) = torch.autograd.grad(loss, start, create_graph=True)
+    return gradient
 
 
 def attack(
@@ -111,12 +111,13 @@ def attack(
 
     def closure() -> float:
         search.zero_grad()
-        found = mismatch()
-        if found.requires_grad:  # not for an oracle whose answer is constant
-            found.backward()  # type: ignore[no-untyped-call]
-        return float(found.detach())
+        distance = mismatch()
+        if distance.requires_grad:  # not for an oracle whose answer is constant
+            distance.backward()  # type: ignore[no-untyped-call]
+        return float(distance.detach())
 
-    rows, values = [dummy.detach().clone()], [mismatch().detach()]
+    rows = [dummy.detach().clone()]
+    values = [mismatch().detach()]
     for _ in range(steps):
         search.step(closure)  # type: ignore[no-untyped-call]
         rows.append(dummy.detach().clone())
@@ -188,10 +189,11 @@ class Attacker:
             steps=self.steps,
         )
         sent = message(self.network, self.signal, problem)
-        path, last = [], state.w
+        path = []
+        latest = state.w
         for picture in guesses[1:]:
-            last = picture.flatten() if bool(picture.isfinite().all()) else last
-            path.append(last)
+            latest = picture.flatten() if bool(picture.isfinite().all()) else latest
+            path.append(latest)
         apart = mismatch[1:] / sent.square().sum()
         return state._replace(path=torch.stack(path), mismatch=apart)
 

@@ -54,17 +54,17 @@ class Network:
             return nn.Sequential(nn.Flatten(1), *inner)
         left = ((self.side + 1) // 2 + 1) // 2
         with torch.device("meta"):  # without storage: nothing comes from the global generator
-            made = nn.Sequential(
+            module = nn.Sequential(
                 *(nn.Conv2d(self.channels, CHANNELS, 5, 2, 2), nn.Sigmoid()),
                 *(nn.Conv2d(CHANNELS, CHANNELS, 5, 2, 2), nn.Sigmoid()),
                 *(nn.Conv2d(CHANNELS, CHANNELS, 5, 1, 2), nn.Sigmoid()),
                 *(nn.Flatten(1), nn.Linear(CHANNELS * left**2, 10)),
             )
-        made = made.to_empty(device="cpu")
+        module = module.to_empty(device="cpu")
         with torch.no_grad():
-            for parameter in made.parameters():
+            for parameter in module.parameters():
                 parameter.uniform_(-UNIFORM, UNIFORM, generator=rng)
-        return made
+        return module
 
     def shapes(self) -> list[tuple[int, ...]]:
         return [tuple(p.shape) for p in self.module(seeded(0, "split")).parameters()]
@@ -73,8 +73,8 @@ class Network:
         return models.ravel(self.module(rng))[0].double()
 
     def __call__(self, w: Float[Tensor, " d"], X: Float[Tensor, "B c s s"]) -> Tensor:
-        made: Tensor = _apply(self)(w, X)
-        return made
+        module: Tensor = _apply(self)(w, X)
+        return module
 
 
 @lru_cache(maxsize=16)

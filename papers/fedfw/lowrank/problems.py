@@ -50,9 +50,9 @@ def still(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
 
 def tasks_within(seed: int, *, steps: int, **sizes: Any) -> Problem:
     """Regression of several tasks in the nuclear ball, whose oracle makes `steps` of Lanczos."""
-    made = multi_task_regression(seed=seed, **sizes)
-    assert isinstance(made.set, NuclearBall)
-    return made.within(replace(made.set, steps=steps))
+    problem = multi_task_regression(seed=seed, **sizes)
+    assert isinstance(problem.set, NuclearBall)
+    return problem.within(replace(problem.set, steps=steps))
 
 
 def pictures_within(seed: int, *, convex_set: ConvexSet, rows: int) -> Problem:

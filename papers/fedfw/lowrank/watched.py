@@ -64,14 +64,16 @@ class Watched:
 
 
 def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tensor]:
-    wire, zero = wire_of(convex_set, s.shape[-1]), torch.zeros_like(s[0, 0])
+    wire = wire_of(convex_set, s.shape[-1])
+    zero = torch.zeros_like(s[0, 0])
     back = vmap(lambda x: wire.decode(wire.encode(x), x))(s)
     count = (s != 0).sum(1).to(s.dtype)
     second = off = zero
     if isinstance(convex_set, NuclearBall):
         values = torch.linalg.svdvals(s.view(-1, convex_set.rows, convex_set.columns))
         second = (values[:, 1] / values[:, 0]).amax()
-    low, high = getattr(convex_set, "low", None), getattr(convex_set, "high", None)
+    low = getattr(convex_set, "low", None)
+    high = getattr(convex_set, "high", None)
     if low is not None and high is not None:
         off = torch.minimum((s - low).abs(), (s - high).abs()).amax()
     both = {"most": count.amax(), "fewest": count.amin()}
@@ -98,7 +100,8 @@ class Clock:
     def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
         assert isinstance(draw.chance, Tensor)
         assert isinstance(fed.problem.set, NuclearBall)
-        x, ball = draw.chance[0].to(state.w), fed.problem.set
+        x = draw.chance[0].to(state.w)
+        ball = fed.problem.set
         s, lmo = self.timed(ball.lmo, x)
         _, project = self.timed(ball.project, x)
         best = ball.radius * torch.linalg.matrix_norm(x.view(ball.rows, -1), ord=2)

@@ -20,7 +20,8 @@ HORIZONS = (64, 256, 1024, 4096)
 SHARES = (0.2, 0.5, 0.8, 1.0)
 SHARE_PENALTIES = (0.01, 0.001)
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
-QUALITIES, SLIPS = (0.75, 0.5, 0.25), (1e-3, 1e-2, 1e-1)
+QUALITIES = (0.75, 0.5, 0.25)
+SLIPS = (1e-3, 1e-2, 1e-1)
 LANCZOS = (1, 2, 3, 5, 40)
 
 ROUNDING = 1e-9  # C1: how near to 0 the naive scheme stays

@@ -20,25 +20,25 @@ from papers.fedfw.rates.problems import SETS
 @lru_cache(maxsize=64)
 def generated(seed: int, *, model: str, norm: str, most: int) -> Problem:
     """The paper's synthetic data, ten clients with three labels each."""
-    made = constrained_synthetic(model=model, labels=3, seed=seed, most=most)
-    return made.within(SETS[norm])
+    problem = constrained_synthetic(model=model, labels=3, seed=seed, most=most)
+    return problem.within(SETS[norm])
 
 
 @lru_cache(maxsize=64)
 def photographed(seed: int, *, data: str, norm: str, pictures: int, tested: int) -> Problem:
     """Logistic regression on pictures, ten clients with three labels each."""
     train, test = tables(data)
-    made = constrained_pictures(
+    problem = constrained_pictures(
         train, test, data=data, labels=3, seed=seed, train_rows=pictures, test_rows=tested
     )
-    return made.within(SETS[norm])
+    return problem.within(SETS[norm])
 
 
 @lru_cache(maxsize=64)
 def tasks(seed: int, *, steps: int) -> Problem:
     """`multi_task_regression` with an oracle of so many steps; the metrics have the exact one."""
-    made = multi_task_regression(seed=seed, dtype=torch.float64)
-    exact = made.set
+    regression = multi_task_regression(seed=seed, dtype=torch.float64)
+    exact = regression.set
     assert isinstance(exact, NuclearBall)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
@@ -46,4 +46,4 @@ def tasks(seed: int, *, steps: int) -> Problem:
         right = replace(problem, set=replace(problem.set, steps=exact.steps))
         return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(right, w)}
 
-    return replace(made.within(replace(exact, steps=steps)), metrics=metrics)
+    return replace(regression.within(replace(exact, steps=steps)), metrics=metrics)

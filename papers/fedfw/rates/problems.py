@@ -27,7 +27,9 @@ from papers.fedfw.feasible_data import SCALES
 
 RADIUS = 10.0  # of the paper's sets
 SETS: dict[str, ConvexSet] = {"l1": L1Ball(RADIUS), "l2": Ball(RADIUS)}
-CLIENTS, LABELS = 10, 3  # on the digits; labels a client
+# on the digits; labels a client
+CLIENTS = 10
+LABELS = 3
 CERTIFIED = 1e-8  # the Frank-Wolfe gap at which the reference stops
 MOST_STEPS = 20_000
 SOFTMAX = 0.5  # no second derivative of the cross-entropy by the outputs is larger
@@ -78,11 +80,12 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
 
     `metrics`: `excess`, the loss above the least one on the set, and `fw_gap`, both on all rows.
     """
-    digits, rng = data.digits(), seeded(seed, "split")
+    digits = data.digits()
+    rng = seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     samples = Samples(digits.X[chosen].flatten(1), digits.y[chosen])
     table, sizes = label_windows(samples.y, CLIENTS, LABELS, rng)
-    made = classifier(
+    problem = classifier(
         samples,
         Samples(samples.X[:1], samples.y[:1]),  # no test rows here
         table,
@@ -93,27 +96,27 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
         name="digits_regression",
         config={"labels": LABELS, "split_by": "seed", "metrics": "above the least loss"},
     ).within(SETS[norm])
-    best = least(made)
+    best = least(problem)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         lowest = problem.heldout[0]
         return {"excess": problem.mean_losses(w)[0] - lowest, "fw_gap": fw_gap(problem, w)}
 
-    value = made.losses(best, flattened(made))[0]
-    return replace(made, metrics=metrics, heldout=(value, best))
+    value = problem.losses(best, flattened(problem))[0]
+    return replace(problem, metrics=metrics, heldout=(value, best))
 
 
 def flattened(problem: Problem) -> Batch:
-    whole = problem.all_clients()
-    parts = tuple(x.flatten(0, 1) for x in whole.data)
-    return Batch(parts, whole.weight.flatten() / problem.num_clients)
+    batch = problem.all_clients()
+    columns = tuple(x.flatten(0, 1) for x in batch.data)
+    return Batch(columns, batch.weight.flatten() / problem.num_clients)
 
 
 def smoothness(problem: Problem, bend: float) -> Tensor:
     """L of every f_i, `[N]`: `bend` times the largest eigenvalue of the mean of (x, 1)(x, 1)'."""
-    whole = problem.all_clients()
-    X = torch.cat([whole.data[0], torch.ones_like(whole.data[0][..., :1])], -1)
-    second = X.mT @ (X * whole.weight.unsqueeze(-1))
+    batch = problem.all_clients()
+    X = torch.cat([batch.data[0], torch.ones_like(batch.data[0][..., :1])], -1)
+    second = X.mT @ (X * batch.weight.unsqueeze(-1))
     largest: Tensor = bend * torch.linalg.eigvalsh(second)[:, -1]
     return largest
 
@@ -125,21 +128,22 @@ def least(problem: Problem, accuracy: float = CERTIFIED) -> Tensor:
 
     Raises RuntimeError if it never is.
     """
-    batch, one = flattened(problem), problem.w0.new_ones(1)
+    batch = flattened(problem)
+    weight = problem.w0.new_ones(1)
     assert problem.set is not None
     assert problem.gradient is not None
     step = 1 / float(smoothness(problem, SOFTMAX).mean())
     x = y = problem.w0
     pace = 1.0
     for k in range(MOST_STEPS):
-        new = problem.set.project(y - step * problem.gradient(y, batch, one))
+        new = problem.set.project(y - step * problem.gradient(y, batch, weight))
         if (y - new) @ (new - x) > 0:  # the momentum points uphill
             pace = 1.0
         following = (1 + sqrt(1 + 4 * pace**2)) / 2
         x, y = new, new + (pace - 1) / following * (new - x)
         pace = following
         if k % 50 == 49:
-            g = problem.gradient(x, batch, one)
+            g = problem.gradient(x, batch, weight)
             if g @ (x - problem.set.lmo(g)) <= accuracy:
                 return x
     raise RuntimeError(f"least: no gap below {accuracy:g} after {MOST_STEPS} steps.")
@@ -151,21 +155,24 @@ def constants(problem: Problem, at: Tensor, bend: float) -> dict[str, Tensor]:
     `smooth` L; `dual` and `slope` as in `theory_fw.Constants`; `first`, the norm of the lifted
     gradient at the start; `noise`, a bound on the variance of one row's gradient by |p - y|^2 <= 2.
     """
-    whole, n = problem.all_clients(), problem.num_clients
-    parts = [Batch(tuple(x[i] for x in whole.data), whole.weight[i]) for i in range(n)]
+    batch = problem.all_clients()
+    n = problem.num_clients
+    batches = [Batch(tuple(x[i] for x in batch.data), batch.weight[i]) for i in range(n)]
 
     def gradients(w: Tensor) -> Tensor:
-        one = w.new_ones(1)
-        return torch.stack([pullback(problem.losses, problem.gradient, w, b, one) for b in parts])
+        weight = w.new_ones(1)
+        return torch.stack(
+            [pullback(problem.losses, problem.gradient, w, b, weight) for b in batches]
+        )
 
-    there = gradients(at)
-    length = whole.data[0].square().sum(-1) + 1
+    slopes = gradients(at)
+    length = batch.data[0].square().sum(-1) + 1
     return {
         "smooth": smoothness(problem, bend).amax(),
-        "dual": (there - there.mean(0)).norm() / n,
-        "slope": there.norm() / n,
+        "dual": (slopes - slopes.mean(0)).norm() / n,
+        "slope": slopes.norm() / n,
         "first": gradients(problem.w0).norm() / n,
-        "noise": 2 * (length * whole.weight).sum(1).amax(),
+        "noise": 2 * (length * batch.weight).sum(1).amax(),
     }
 
 
@@ -175,11 +182,11 @@ def convex_reference(seed: int, **task: Any) -> Problem:
 
     Beside them `least`, the lowest loss, and `certificate`, the Frank-Wolfe gap where it is taken.
     """
-    made = convex_problem(seed, **task)
-    value, best = made.heldout
-    known = constants(made, best, SOFTMAX)
-    known |= {"least": value, "certificate": fw_gap(made, best)}
-    return fixed(made, known)
+    problem = convex_problem(seed, **task)
+    value, best = problem.heldout
+    known = constants(problem, best, SOFTMAX)
+    known |= {"least": value, "certificate": fw_gap(problem, best)}
+    return fixed(problem, known)
 
 
 def fixed(problem: Problem, values: dict[str, Tensor]) -> Problem:
@@ -200,7 +207,8 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     Smooth, between 0 and 1, and not convex; three digits a client. `metrics`: `loss` and `fw_gap`,
     both on all rows.
     """
-    digits, rng = data.digits(), seeded(seed, "split")
+    digits = data.digits()
+    rng = seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     X = digits.X[chosen].flatten(1).to(torch.float64) / 8 - 1
     labels = digits.y[chosen]
@@ -217,13 +225,13 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         x, side = batch.data
         s = torch.sigmoid(-margins(w, batch))
-        each = -weights[0] * batch.weight * side * s * (1 - s)
-        return torch.cat([each @ x, each.sum().unsqueeze(0)])
+        slopes = -weights[0] * batch.weight * side * s * (1 - s)
+        return torch.cat([slopes @ x, slopes.sum().unsqueeze(0)])
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(problem, w)}
 
-    own = {"name": "sigmoid_loss", "clients": CLIENTS, "labels": LABELS, "rows": rows}
+    config = {"name": "sigmoid_loss", "clients": CLIENTS, "labels": LABELS, "rows": rows}
     return Problem(
         name="sigmoid_loss",
         data=(X, y),
@@ -235,7 +243,7 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
         num_constraints=0,
         w0=torch.zeros(X.shape[1] + 1, dtype=torch.float64),
         metrics=metrics,
-        config={**own, "split_by": "seed"},
+        config={**config, "split_by": "seed"},
     ).within(SETS[norm])
 
 
@@ -245,6 +253,6 @@ def nonconvex_reference(seed: int, **task: Any) -> Problem:
 
     The clients' gradients are taken at the start: Lemma 2 holds with any point of the set.
     """
-    made = nonconvex_problem(seed, **task)
-    known = constants(made, made.w0, SIGMOID)
-    return fixed(made, known | {"spread": made.mean_losses(made.w0)[0]})
+    problem = nonconvex_problem(seed, **task)
+    known = constants(problem, problem.w0, SIGMOID)
+    return fixed(problem, known | {"spread": problem.mean_losses(problem.w0)[0]})

@@ -70,7 +70,8 @@ def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
     """
     late = rounds >= max(1, WINDOW * rounds[-1])
     t = np.asarray(rounds[late], float) + 1
-    x, weight = np.log(t), np.sqrt(1 / t)
+    x = np.log(t)
+    weight = np.sqrt(1 / t)
     y = np.log(np.maximum(values[:, late], 1e-15))
     return np.array([np.polyfit(x, row, 1, w=weight)[0] for row in y])
 
@@ -81,8 +82,8 @@ def least_gaps(trace: Trace) -> Array:
 
 def early_gap(trace: Trace) -> Array:
     """Per seed the mean of (11) at the server's model over the first rounds."""
-    some = (trace.rounds > 0) & (trace.rounds <= EARLY)
-    return np.asarray(trace.metrics["gap"][:, some].mean(1))
+    early = (trace.rounds > 0) & (trace.rounds <= EARLY)
+    return np.asarray(trace.metrics["gap"][:, early].mean(1))
 
 
 def early_surrogate(trace: Trace) -> Array:
@@ -237,8 +238,8 @@ def errors(traces: Traces, p: Params) -> Iterator[Row]:
         for trace in kit.chosen(traces, labels, DEFAULTS, part="wrong", norm=norm).values():
             times = ratio(excess(trace), excess(exact_run))
             yield row("times", times, **labels_of(trace))
-            more = mean(excess(trace) - excess(exact_run))
-            yield row("more", more, **labels_of(trace))
+            difference = mean(excess(trace) - excess(exact_run))
+            yield row("more", difference, **labels_of(trace))
     runs = sweep(traces, DEFAULTS, "k", part="nuclear")
     gaps = {k: trace.late("fw_gap") for k, trace in runs.items()}
     for k, gap in gaps.items():

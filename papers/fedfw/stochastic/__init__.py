@@ -45,7 +45,8 @@ def merged(traces: Traces) -> dict[str, Trace]:
     found = {}
     for name, each in parts.items():
         if len(each) == most:
-            names, seeds = each[0].metrics, tuple(s for t in each for s in t.seeds)
+            names = each[0].metrics
+            seeds = tuple(s for t in each for s in t.seeds)
             metrics = {k: np.concatenate([t.metrics[k] for t in each]) for k in names}
             found[name] = Trace(metrics, {}, each[0].rounds, seeds, each[0].config)
     return found
@@ -77,8 +78,11 @@ JUDGED = ("mclr_synthetic_iid", "mclr_synthetic_labels", "mclr_cifar10_iid", "mc
 STAND_IN = ("mclr_pictures_iid", "mclr_pictures_labels")
 # Grids of the full profile.
 SEEDS = CODE_SEEDS = (0, 1, 2)
-LAMBDAS, CIFAR_LAMBDAS = (1e-4, 1e-3, 1e-2), (1e-4, 1e-3)
-RATES, CIFAR_RATES, SYNTHETIC_RATES = (0.01, 0.05, 0.2), (0.01, 0.05), (0.05, 0.2, 1.0)
+LAMBDAS = (1e-4, 1e-3, 1e-2)
+CIFAR_LAMBDAS = (1e-4, 1e-3)
+RATES = (0.01, 0.05, 0.2)
+CIFAR_RATES = (0.01, 0.05)
+SYNTHETIC_RATES = (0.05, 0.2, 1.0)
 GRIDS = {
     "pictures": (LAMBDAS, RATES),
     "synthetic": (LAMBDAS, SYNTHETIC_RATES),

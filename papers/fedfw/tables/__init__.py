@@ -86,10 +86,12 @@ def columns(p: Params) -> dict[str, Column]:
 
 def grid(column: Column, p: Params) -> Grid:
     """What is tried in a column: less where a round takes long."""
-    cnn, few = column.net == "cnn", column.net == "cnn" or column.data == "cifar10"
+    cnn = column.net == "cnn"
+    few = column.net == "cnn" or column.data == "cifar10"
     kind = "cnn" if cnn else column.data
     names = {"cnn": "cnn_rows", "cifar10": "cifar_rows", "pictures": "rows", "synthetic": "most"}
-    rows, share = p[names[kind]], {"cnn": 2, "cifar10": 2, "pictures": 3}.get(kind)
+    rows = p[names[kind]]
+    share = {"cnn": 2, "cifar10": 2, "pictures": 3}.get(kind)
     tested = p["cnn_tested"] if cnn else min(p["tested"], rows) if few else p["tested"]
     lambdas = tuple(map(float, p["short_lambdas" if few else "lambdas"]))
     return Grid(
@@ -142,7 +144,9 @@ def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]
     column = COLUMNS[name]
     if column.split == "labels" and column.data == "synthetic":
         return {}  # there the authors' code has three classes
-    rounds, seeds, batch = p["code_rounds"], tuple(p["code_seeds"]), p["batch"]
+    rounds = p["code_rounds"]
+    seeds = tuple(p["code_seeds"])
+    batch = p["batch"]
     every = max(1, rounds // CODE_EVERY)
     made: dict[str, Spec] = {}
     for lam, radius in dict.fromkeys(traced(name, norm, m) for m in ("fedfw", "plus")):

@@ -27,7 +27,8 @@ from papers.kit.health import Needs
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat, stat_value
 
 # Grids of the full profile.
-LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
+LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
+SHORT = (1e-3, 1e-2, 1e-1)
 ETAS = (1.0, 10.0, 100.0)
 
 CODE_SEEDS = (0,)
@@ -159,7 +160,8 @@ CODE = (
     "all instead of tens of thousands as in the authors' runs, whose later steps are smaller. At "
     "the paper's scale a round is an epoch of MNIST."
 )
-C7, C7_CODE = c7("written", TEXT), c7("code", CODE)
+C7 = c7("written", TEXT)
+C7_CODE = c7("code", CODE)
 C8 = c8("written", SAME_ROWS)
 C8_CODE = c8(
     "code",
@@ -210,7 +212,8 @@ C14 = Rule(
     control=EXCHANGED,
 )
 
-TRACED, WRITTEN = "as traced: best of 1000 rounds", "as written: after 100 rounds"
+TRACED = "as traced: best of 1000 rounds"
+WRITTEN = "as written: after 100 rounds"
 GRID = Needs(parameters=("lambdas", "short_lambdas", "etas"), paper={"rounds": 100}, dead=UNTRAINED)
 TEXT_AND_CODE = Needs(paper={"rounds": 1000})
 L2 = (*NON_IID, *SYNTHETIC)

@@ -103,7 +103,8 @@ def difference(a: Trace, b: Trace, key: str) -> Number:
 
 def levels(traces: Traces, cell: str) -> dict[str, Number]:
     """FedFW+ minus FedFW: rounds to a share of the start's loss, mean over levels and lambda_0."""
-    one, other = settings(traces, cell, "fedfw"), settings(traces, cell, "plus")
+    one = settings(traces, cell, "fedfw")
+    other = settings(traces, cell, "plus")
     differences = [
         rounds_to(other[lam], level) - rounds_to(one[lam], level)
         for lam in one
@@ -120,7 +121,8 @@ def rounds_to(trace: Trace, level: float) -> Array:
 
     Between two evaluations a curve is taken as straight.
     """
-    t, found = trace.rounds, []
+    t = trace.rounds
+    found = []
     for loss in trace.metrics["loss"]:
         below = np.flatnonzero(loss <= level * loss[0])
         two = slice(max(below[0] - 1, 0), below[0] + 1) if len(below) else slice(0)

@@ -45,9 +45,11 @@ def three_columns(
 
 def both(n: Numbers, cell: str, m: str) -> dict[str, str]:
     """One method in one cell by both protocols."""
-    key, code = f"{cell}_{m}", f"{cell}_code_{m}.best"
+    key = f"{cell}_{m}"
+    code = f"{cell}_code_{m}.best"
     chosen = (f"{t} {n[f'{key}.{k}'].value:g}" for k, t in SETTINGS.items() if f"{key}.{k}" in n)
-    final, best = n.get(f"{key}.accuracy"), n.get(f"{key}.best")
+    final = n.get(f"{key}.accuracy")
+    best = n.get(f"{key}.best")
     return {
         "(a) as written: final": unbroken(final, ".1f") if final else ABSENT,
         "(a) best": f"{best.value:.1f}" if best else ABSENT,

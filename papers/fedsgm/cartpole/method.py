@@ -38,8 +38,13 @@ from papers.fedsgm.cartpole.trpo import (
     ridge,
 )
 
-COSINES, RIDGE, SCALE = 100, 1e-3, 100.0  # the critics: width, penalty, unit of the returns
-BACKTRACK, TRIALS = 0.7, 6  # line search
+# the critics: width, penalty, unit of the returns
+COSINES = 100
+RIDGE = 1e-3
+SCALE = 100.0
+# line search
+BACKTRACK = 0.7
+TRIALS = 6
 
 
 class State(NamedTuple):
@@ -122,18 +127,21 @@ class PolicyFedSGM(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""
-        who, sim = "PolicyFedSGM", problem.simulator
-        rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
-        checks.require(sim is not None, who, "problem", rule, problem.name, remedy)
-        check_work(who, problem, self.participants, constrained=True)
-        check_compressors(who, self.uplink, self.downlink, self.error_feedback, problem.dim)
-        w, memory = problem.w0, problem.dim if self.remembers else 0
+        method_name = "PolicyFedSGM"
+        sim = problem.simulator
+        rule = "be simulated (Problem.simulator)"
+        remedy = "use FedSGM for losses over rows"
+        checks.require(sim is not None, method_name, "problem", rule, problem.name, remedy)
+        check_work(method_name, problem, self.participants, constrained=True)
+        check_compressors(method_name, self.uplink, self.downlink, self.error_feedback, problem.dim)
+        w = problem.w0
+        memory = problem.dim if self.remembers else 0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)
         inputs = sim.inputs(sim.episodes(w, sample).states)
         most = inputs[:-1, ..., 0].numel()
         rule = f"be at most the {most} samples of a client"
         fits = self.curvature_states <= most
-        checks.require(fits, who, "curvature_states", rule, self.curvature_states)
+        checks.require(fits, method_name, "curvature_states", rule, self.curvature_states)
         basis = cosine_basis(inputs.shape[-1], COSINES, w)
         width = cosine_features(inputs[0, 0], basis).shape[-1]
         residual = w.new_zeros(problem.num_clients, memory)
@@ -165,7 +173,8 @@ class PolicyFedSGM(checks.Checked):
         basis: Float[Tensor, "k1 width"],
     ) -> Float[Tensor, "d"] | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
-        w, sim = client.model, cast(CartPole, client.simulator)
+        w = client.model
+        sim = cast(CartPole, client.simulator)
         episodes = sim.episodes(w, client.chance)
         (A_r, _), (A_c, _) = self._returns(sim, episodes, critics, basis)
         A = (1 - sigma) * normalized(A_r) - sigma * normalized(A_c)  # 4
@@ -175,25 +184,25 @@ class PolicyFedSGM(checks.Checked):
             return (sim.head.log_prob(sim.policy(u, states), episodes.action) * A).mean()
 
         flat = states.transpose(0, 1).flatten(0, 1)  # environment after environment
-        some = flat[:: flat.shape[0] // self.curvature_states][: self.curvature_states]
-        before = sim.policy(w, some)
+        curvature_states = flat[:: flat.shape[0] // self.curvature_states][: self.curvature_states]
+        outputs_before = sim.policy(w, curvature_states)
 
         def product(v: Tensor) -> Tensor:  # (F + damping I) v
             curved = fisher_product(
-                outputs=lambda u: sim.policy(u, some),
-                change=lambda v: sim.policy_change(w, v, some),
-                fisher=partial(sim.head.fisher, before),
+                outputs=lambda u: sim.policy(u, curvature_states),
+                change=lambda v: sim.policy_change(w, v, curvature_states),
+                fisher=partial(sim.head.fisher, outputs_before),
                 w=w,
                 v=v,
             )
             return curved + self.damping * v
 
         def divergence(move: Tensor) -> Tensor:
-            return sim.head.kl(before, sim.policy(w + move, some)).mean()
+            return sim.head.kl(outputs_before, sim.policy(w + move, curvature_states)).mean()
 
         ascent = self.on_gradient(grad(surrogate)(w), ())
-        s, rest = conjugate_gradient(product, ascent, self.cg_steps)  # 5
-        curvature = (s @ (ascent - rest - self.damping * s)).clamp_min(1e-12)  # s F s
+        s, remainder = conjugate_gradient(product, ascent, self.cg_steps)  # 5
+        curvature = (s @ (ascent - remainder - self.damping * s)).clamp_min(1e-12)  # s F s
         full = (2 * self.kl_limit / curvature).sqrt() * s
         delta = -backtrack(divergence, full, self.kl_limit, BACKTRACK, TRIALS)  # 6, 7
         if not self.remembers:
@@ -222,7 +231,9 @@ class PolicyFedSGM(checks.Checked):
         ]
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w, critics, basis = state.w, state.critics, state.basis
+        w = state.w
+        critics = state.critics
+        basis = state.basis
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         g, _ = fed.constraint(fed.ask(self.constraint_value, clients))  # 2
         sigma = self.switch(g - self.tolerance)  # 3

@@ -16,16 +16,25 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from papers.fedsgm.cartpole.trpo import Episodes, Gaussian
 
-GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
-MAX_X, MAX_ANGLE, HORIZON = 2.4, 12 * math.pi / 180, 200
-CENTRES, HALF_WIDTH = (-2.3, -1.2, 0.0, 1.2, 2.3), 0.1
+GRAVITY = 9.8
+CART = 1.0
+POLE = 0.1
+HALF_LENGTH = 0.5
+FORCE = 10.0
+TAU = 0.02
+MAX_X = 2.4
+MAX_ANGLE = 12 * math.pi / 180
+HORIZON = 200
+CENTRES = (-2.3, -1.2, 0.0, 1.2, 2.3)
+HALF_WIDTH = 0.1
 SAFE_ANGLE = 6 * math.pi / 180
 
 
 def step(state: Float[Tensor, "*b 4"], force: Float[Tensor, "*b"]) -> Float[Tensor, "*b 4"]:
     """One time step: position, velocity, angle and angular velocity under a force in newton."""
     x, v, angle, spin = state.unbind(-1)
-    cos, sin = torch.cos(angle), torch.sin(angle)
+    cos = torch.cos(angle)
+    sin = torch.sin(angle)
     mass = CART + POLE
     push = (force + POLE * HALF_LENGTH * spin * spin * sin) / mass
     turn = (GRAVITY * sin - cos * push) / (HALF_LENGTH * (4 / 3 - POLE * cos * cos / mass))
@@ -35,7 +44,8 @@ def step(state: Float[Tensor, "*b 4"], force: Float[Tensor, "*b"]) -> Float[Tens
 
 def forbidden(state: Float[Tensor, "*b 4"]) -> Bool[Tensor, "*b"]:
     """Whether a state costs 1: the cart in a forbidden interval, or the pole beyond 6 degrees."""
-    x, angle = state[..., 0], state[..., 2]
+    x = state[..., 0]
+    angle = state[..., 2]
     centres = torch.tensor(CENTRES, dtype=x.dtype, device=x.device)
     close = ((x.unsqueeze(-1) - centres).abs() <= HALF_WIDTH + 1e-7).any(-1)
     return close | (angle.abs() > SAFE_ANGLE)
@@ -48,7 +58,8 @@ def ends(state: Float[Tensor, "*b 4"]) -> tuple[Bool[Tensor, "*b"], Bool[Tensor,
 
 HIDDEN = 128
 SIZES = (4 * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN, HIDDEN * 2, 2)
-START_LOG_STD, LAST_SCALE = -0.5, 0.01
+START_LOG_STD = -0.5
+LAST_SCALE = 0.01
 
 
 def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
@@ -58,13 +69,13 @@ def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
     start alike; the log deviation starts at -0.5.
     """
     bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
-    parts = [
+    blocks = [
         (2 * torch.rand(size, generator=rng) - 1) / math.sqrt(inputs)
         for size, inputs in zip(SIZES, bounds, strict=True)
     ]
-    parts[4] = parts[4] * LAST_SCALE
-    parts[5] = torch.tensor([0.0, START_LOG_STD])
-    return torch.cat(parts)
+    blocks[4] = blocks[4] * LAST_SCALE
+    blocks[5] = torch.tensor([0.0, START_LOG_STD])
+    return torch.cat(blocks)
 
 
 def tanh(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
@@ -75,8 +86,15 @@ def tanh(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 def _layers(w: Float[Tensor, "*b d"]) -> tuple[Tensor, ...]:
     """Matrices `[out, in]` and biases of the three layers, in the order of `models.ravel`."""
     A, a, B, b, C, c = torch.split(w, list(SIZES), dim=-1)
-    many = w.shape[:-1]
-    return A.view(*many, HIDDEN, 4), a, B.view(*many, HIDDEN, HIDDEN), b, C.view(*many, 2, -1), c
+    batch_shape = w.shape[:-1]
+    return (
+        A.view(*batch_shape, HIDDEN, 4),
+        a,
+        B.view(*batch_shape, HIDDEN, HIDDEN),
+        b,
+        C.view(*batch_shape, 2, -1),
+        c,
+    )
 
 
 def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
@@ -176,25 +194,37 @@ def simulate(w: Tensor, chance: Tensor) -> Tensor:
     """
     b, k, steps, e, _ = chance.shape
     A, a, B, bias, C, c = _layers(w)
-    At, Bt, Ct = A.mT, B.mT, C.mT
-    a, bias, c = a.unsqueeze(1), bias.unsqueeze(1), c.unsqueeze(1)
+    At = A.mT
+    Bt = B.mT
+    Ct = C.mT
+    a = a.unsqueeze(1)
+    bias = bias.unsqueeze(1)
+    c = c.unsqueeze(1)
     draws = chance.permute(2, 0, 1, 3, 4).reshape(steps, b, k * e, 5)
-    starts, quantiles = 0.1 * draws[..., :4] - 0.05, draws[..., 4].clamp(1e-6, 1 - 1e-6)
+    starts = 0.1 * draws[..., :4] - 0.05
+    quantiles = draws[..., 4].clamp(1e-6, 1 - 1e-6)
     log = w.new_zeros(steps + 1, b, k * e, 8)
-    state, time = starts[0], w.new_zeros(b, k * e)
+    state = starts[0]
+    time = w.new_zeros(b, k * e)
     for t in range(steps):
         h = tanh(torch.baddbmm(a, _seen(state), At))
         out = torch.baddbmm(c, tanh(torch.baddbmm(bias, h, Bt)), Ct)
         action = CartPole.head.sample(out, quantiles[t])
-        now = log[t]
-        now[..., :4], now[..., 4], now[..., 5] = state, time, action
-        state, time = step(state, FORCE * action.clamp(-1, 1)), time + 1
+        entry = log[t]
+        entry[..., :4] = state
+        entry[..., 4] = time
+        entry[..., 5] = action
+        state = step(state, FORCE * action.clamp(-1, 1))
+        time = time + 1
         out_of_track, fallen = ends(state)
         over = out_of_track | fallen | (time >= HORIZON)
-        now[..., 6], now[..., 7] = forbidden(state), over
+        entry[..., 6] = forbidden(state)
+        entry[..., 7] = over
         fresh = starts[(t + 1) % steps]
-        state, time = torch.where(over.unsqueeze(-1), fresh, state), time * ~over
-    log[steps, ..., :4], log[steps, ..., 4] = state, time
+        state = torch.where(over.unsqueeze(-1), fresh, state)
+        time = time * ~over
+    log[steps, ..., :4] = state
+    log[steps, ..., 4] = time
     return log.view(steps + 1, b, k, e, 8).permute(1, 2, 0, 3, 4).contiguous()
 
 
@@ -210,18 +240,18 @@ def _(
 ) -> tuple[Tensor, int]:
     w_dim, chance_dim = in_dims
     size = cast(int, getattr(info, "batch_size"))  # noqa: B009
-    many = (
+    chances = (
         chance.unsqueeze(0).expand(size, *chance.shape)
         if chance_dim is None
         else chance.movedim(chance_dim, 0)
     )
-    b, k = many.shape[1:3]
+    b, k = chances.shape[1:3]
     if w_dim is None:  # one policy for all: more environments
-        inside = many.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
+        inside = chances.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
         out = simulate(w, inside)
         return out.unflatten(1, (size, k)), 1
     policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
-    out = simulate(policies, many.flatten(0, 1))
+    out = simulate(policies, chances.flatten(0, 1))
     return out.unflatten(0, (size, b)), 0
 
 
@@ -253,7 +283,7 @@ def cartpole(
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
     first, last = budgets
     middle = torch.tensor([(first + last) / 2])
-    own = {"name": "cartpole", "clients": clients, "budgets": list(budgets)}
+    choices = {"name": "cartpole", "clients": clients, "budgets": list(budgets)}
     return Problem(
         name="cartpole",
         data=(torch.linspace(first, last, clients) if clients > 1 else middle,),
@@ -266,12 +296,13 @@ def cartpole(
         metrics=_metrics,
         heldout=(fixed,),
         simulator=simulator,
-        config={**own, "simulator": describe(simulator), "evaluation": evaluation},
+        config={**choices, "simulator": describe(simulator), "evaluation": evaluation},
     )
 
 
 def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-    simulator, chance = cast(CartPole, problem.simulator), problem.heldout[0]
+    simulator = cast(CartPole, problem.simulator)
+    chance = problem.heldout[0]
     episodes = simulator.episodes(w, chance)
     amounts = {"reward": episodes.reward, "cost": episodes.cost}
     return {name: episodes.per_episode(amount) for name, amount in amounts.items()}

@@ -93,10 +93,13 @@ def discounted(x: Float[Tensor, "T *b"], keep: Float[Tensor, "T *b"]) -> Float[T
 
     By doubling: after k passes y_t holds the terms t .. t + 2^k - 1, so log2(T) passes are enough.
     """
-    steps, span = x.shape[0], 1
+    steps = x.shape[0]
+    span = 1
     while span < steps:
         later, further = (torch.cat([y[span:], torch.zeros_like(y[:span])]) for y in (x, keep))
-        x, keep, span = x + keep * later, keep * further, 2 * span
+        x = x + keep * later
+        keep = keep * further
+        span = 2 * span
     return x
 
 
@@ -162,14 +165,18 @@ def conjugate_gradient(
 
     `steps` iterations of the method of Hestenes and Stiefel; a residual of zero stays there.
     """
-    x, r, p = torch.zeros_like(b), b, b
+    x = torch.zeros_like(b)
+    r = b
+    p = b
     rr = r @ r
     for _ in range(steps):
         Ap = product(p)
         alpha = rr / (p @ Ap).clamp_min(1e-30)
-        x, r = x + alpha * p, r - alpha * Ap
-        before, rr = rr, r @ r
-        p = r + rr / before.clamp_min(1e-30) * p
+        x = x + alpha * p
+        r = r - alpha * Ap
+        previous = rr
+        rr = r @ r
+        p = r + rr / previous.clamp_min(1e-30) * p
     return x, r
 
 
@@ -186,8 +193,8 @@ def backtrack(
     """
     scales = ratio ** torch.arange(n, dtype=step.dtype, device=step.device)
     good = vmap(lambda scale: divergence(scale * step) <= limit)(scales)  # all trials together
-    first = good & (good.cumsum(0) == 1)
-    return (first * scales).sum() * step
+    first_good = good & (good.cumsum(0) == 1)
+    return (first_good * scales).sum() * step
 
 
 def cosine_basis(
@@ -206,8 +213,8 @@ def cosine_features(
     """cos(z W + phase), and all monomials of z up to degree two: `F = width + (k+1)(k+2)/2`."""
     k = z.shape[-1]
     rows, columns = torch.triu_indices(k + 1, k + 1, device=z.device)
-    one = torch.cat([torch.ones_like(z[..., :1]), z], -1)
-    squares = one.index_select(-1, rows) * one.index_select(-1, columns)
+    extended = torch.cat([torch.ones_like(z[..., :1]), z], -1)
+    squares = extended.index_select(-1, rows) * extended.index_select(-1, columns)
     return torch.cat([torch.cos(z @ basis[:k] + basis[k]), squares], -1)
 
 

@@ -122,8 +122,10 @@ def null(runs: Sequence[Run], *measures: str) -> Control:
 
 def gains_diminish(run: dict[str, Label]) -> Condition:
     """Whether the last doubling of the local steps gains less in late f than the first."""
-    one, two, _, ten, twenty = (of(query) for query in along("f", "local_steps", STEPS, run))
-    return (ten - twenty) < (one - two)
+    one_step, two_steps, _, ten_steps, twenty_steps = (
+        of(query) for query in along("f", "local_steps", STEPS, run)
+    )
+    return (ten_steps - twenty_steps) < (one_step - two_steps)
 
 
 AT_EACH_E = each_of(SETTINGS.values(), "local_steps", STEPS)

@@ -139,8 +139,8 @@ def best_settings(best: pd.DataFrame) -> pd.DataFrame:
 def right_penalties(best: pd.DataFrame) -> pd.DataFrame:
     """How many of the penalties are right on a split."""
     penalties = best[best["method"] == PENALTY["method"]]
-    each = penalties.groupby("seed")["right"].mean()
-    return pd.DataFrame([row("right", mean(each, "of penalties"), setting="tuned", **PENALTY)])
+    shares = penalties.groupby("seed")["right"].mean()
+    return pd.DataFrame([row("right", mean(shares, "of penalties"), setting="tuned", **PENALTY)])
 
 
 def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
@@ -148,8 +148,8 @@ def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
     rows = along(values, ["participants", "beta"], usual, method="FedSGM", switch="soft")
     late = rows[["f", "g"]].unstack("beta").stack(0)
     beta = usual["beta"]
-    more = late.drop(columns=[beta, LIMIT]).sub(late[beta], axis=0).stack().unstack(-2)
-    return estimates(more.add_suffix("_more"), switch="soft")
+    differences = late.drop(columns=[beta, LIMIT]).sub(late[beta], axis=0).stack().unstack(-2)
+    return estimates(differences.add_suffix("_more"), switch="soft")
 
 
 def limits(frame: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFrame:
@@ -173,11 +173,13 @@ def means_of_three(
     At the paper's setting, with all clients, and at the smallest step size.
     """
     rows = []
-    some = p["participants"]
+    participants = p["participants"]
     lr_used = float(p["lr"])
     slowest = float(min(p["lrs"]))
     for mode in MODES:
-        settings = dict.fromkeys([(some, lr_used), (CLIENTS, lr_used), (some, slowest)])
+        settings = dict.fromkeys(
+            [(participants, lr_used), (CLIENTS, lr_used), (participants, slowest)]
+        )
         for participants, lr in settings:
             labels = {"switch": mode, "participants": participants, "lr": lr}
             run = along(values, [], usual, method="FedSGM", **labels)

@@ -144,7 +144,7 @@ def _values(data: list[Array], w: Array) -> tuple[float, float, Array, Array]:
 
 
 def sequential_quadratic(
-    values: Callable[[Array], Sequence[Any]], start: Array, *others: Any, ftol: float, maxiter: int
+    values: Callable[[Array], Sequence[Any]], start: Array, *further: Any, ftol: float, maxiter: int
 ) -> Array:
     """The least f with g <= 0, by scipy's SLSQP; `values(w)` are f, g and their gradients."""
     constraint = {"type": "ineq", "fun": lambda w: -values(w)[1], "jac": lambda w: -values(w)[3]}
@@ -152,7 +152,7 @@ def sequential_quadratic(
         lambda w: values(w)[0],
         start,
         jac=lambda w: values(w)[2],
-        constraints=[constraint, *others],
+        constraints=[constraint, *further],
         method="SLSQP",
         options={"ftol": ftol, "maxiter": maxiter},
     )

@@ -53,8 +53,8 @@ def prox_point(
     case = (data, centre, rho_hat, radius)
     best = _certified(case, _solve(case, centre))
     if best.residual > 1e-6:  # a kink, or a bad start
-        others = [*data[0], _solve(case, data[1].mean(0))]
-        best = min((best, *(_certified(case, y) for y in others)), key=lambda p: p.residual)
+        starts = [*data[0], _solve(case, data[1].mean(0))]
+        best = min((best, *(_certified(case, y) for y in starts)), key=lambda p: p.residual)
     if best.residual > tolerance:
         raise RuntimeError(
             f"prox_point: the optimality conditions must hold to {tolerance:g}, "

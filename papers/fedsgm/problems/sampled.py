@@ -44,9 +44,9 @@ def boxed_norms(
     w = reference_solution(norms(a, b, c, a.mean(0)))
     middle = w + 0.5 * start / start.norm()
     problem = norms(a - middle, b - middle, c, w + start / start.norm() - middle, w - middle)
-    own = torch.arange(clients * rows).view(clients, rows)
+    client_rows = torch.arange(clients * rows).view(clients, rows)
     config = {"name": "boxed norms", "clients": clients, "rows": rows, "dim": dim}
-    return replace(problem, rows=own, sizes=(rows,) * clients, set=Box(0.5), config=config)
+    return replace(problem, rows=client_rows, sizes=(rows,) * clients, set=Box(0.5), config=config)
 
 
 def linear(
@@ -104,10 +104,10 @@ def skewed_levels(clients: int = 10, gap: float = 0.002) -> Problem:
     G < 1, the interval has length D = 1, the solution is 0. A single client's value lies in an
     interval of length `clients * gap` around g, half of which is sigma of F-A4 for n = 1.
     """
-    one = torch.ones(clients, 1, dtype=torch.float64)
-    r = gap * one[:, 0]
+    ones = torch.ones(clients, 1, dtype=torch.float64)
+    r = gap * ones[:, 0]
     r[0] = -gap * (clients - 1)
-    return linear(-0.15 * one, 0.3 * one, r, 0.95 * one[0], 0 * one[0], Box(-0.05, 0.95))
+    return linear(-0.15 * ones, 0.3 * ones, r, 0.95 * ones[0], 0 * ones[0], Box(-0.05, 0.95))
 
 
 def _losses(w: Tensor, batch: Batch) -> Tensor:

@@ -15,7 +15,8 @@ from papers.ssca.common import SPLITS
 
 BATCHES = (1, 10, 100)
 HE = "he_"  # before the name of a cell from He's start
-STORED, WIDE = "a start uniform within 1 / sqrt(inputs)", "He's start"
+STORED = "a start uniform within 1 / sqrt(inputs)"
+WIDE = "He's start"
 NAMES = {"sgd": "SGD", "momentum": "momentum SGD"}
 FROZEN = (
     "The baseline's step sizes have the lowest mean cost on five other seeds. Rule, grids and "
@@ -23,10 +24,10 @@ FROZEN = (
 )
 
 
-def below(before: str, splits: tuple[str, ...], method: str) -> Rule:
+def below(start_prefix: str, splits: tuple[str, ...], method: str) -> Rule:
     """SSCA's mean cost over the rounds is below a baseline's, cell by cell."""
     texts = {
-        f"{before}{split}_B{b}": f"{split}, B = {b}" if len(splits) > 1 else f"B = {b}"
+        f"{start_prefix}{split}_B{b}": f"{split}, B = {b}" if len(splits) > 1 else f"B = {b}"
         for split in splits
         for b in BATCHES
     }
@@ -52,10 +53,13 @@ def below(before: str, splits: tuple[str, ...], method: str) -> Rule:
     )
 
 
-def runs(before: str, splits: tuple[str, ...], method: str) -> tuple[str, ...]:
+def runs(start_prefix: str, splits: tuple[str, ...], method: str) -> tuple[str, ...]:
     """The runs behind a rule."""
     return tuple(
-        f"{m}_{before}{split}_B{b}" for split in splits for b in BATCHES for m in ("ssca", method)
+        f"{m}_{start_prefix}{split}_B{b}"
+        for split in splits
+        for b in BATCHES
+        for m in ("ssca", method)
     )
 
 

@@ -31,10 +31,10 @@ def start(problem: Problem) -> State:
     return State(begin.w, begin.t, torch.zeros_like(begin.w))
 
 
-def pushed(fed: Federation, state: State, after: Iterate, beta: float) -> State:
+def pushed(fed: Federation, state: State, stepped: Iterate, beta: float) -> State:
     """The state after v <- beta v + (the step of SGD), w <- project(w - v)."""
-    v = beta * state.v + (state.w - after.w)
-    return State(fed.project(state.w - v), after.t, v)
+    v = beta * state.v + (state.w - stepped.w)
+    return State(fed.project(state.w - v), stepped.t, v)
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class MomentumSGD(MiniBatchSGD):
 
     def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
         """Make a round of SGD, and go on with the last change."""
-        after, info = super().round(fed, Iterate(state.w, state.t), draw)
-        return pushed(fed, state, after, self.beta), info
+        stepped, info = super().round(fed, Iterate(state.w, state.t), draw)
+        return pushed(fed, state, stepped, self.beta), info
 
 
 @dataclass(frozen=True)
@@ -77,5 +77,5 @@ class VerticalMomentumSGD(VerticalSGD):
 
     def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
         """Make a round of SGD, and go on with the last change."""
-        after, info = super().round(fed, Iterate(state.w, state.t), draw)
-        return pushed(fed, state, after, self.beta), info
+        stepped, info = super().round(fed, Iterate(state.w, state.t), draw)
+        return pushed(fed, state, stepped, self.beta), info

@@ -27,20 +27,22 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     `CELL_vs_METHOD.area` is SSCA's mean cost over the rounds minus the baseline's, seed by seed;
     `CELL_vs_METHOD.null` that of the baseline on half of the seeds minus that on the others.
     """
-    found: dict[str, Number] = {}
+    numbers: dict[str, Number] = {}
     for cell in cells(p):
         for method in METHODS:
             a, b = tuned(traces, method, cell, p)
-            found[f"tuning_{method}_{cell}.scale"] = exact(a)
-            found[f"tuning_{method}_{cell}.other"] = exact(b)
+            numbers[f"tuning_{method}_{cell}.scale"] = exact(a)
+            numbers[f"tuning_{method}_{cell}.other"] = exact(b)
         for method in ("ssca", *METHODS):
             trace = traces[f"{method}_{cell}"]
-            found[f"{method}_{cell}.area"] = mean(area(trace))
-            found[f"{method}_{cell}.cost"] = mean(at(trace, min(LAST, p["rounds"])))
-        own = area(traces[f"ssca_{cell}"])
+            numbers[f"{method}_{cell}.area"] = mean(area(trace))
+            numbers[f"{method}_{cell}.cost"] = mean(at(trace, min(LAST, p["rounds"])))
+        ssca_area = area(traces[f"ssca_{cell}"])
         for method in METHODS:
-            other = area(traces[f"{method}_{cell}"])
-            half = len(other) // 2
-            found[f"{cell}_vs_{method}.area"] = mean(own - other)
-            found[f"{cell}_vs_{method}.null"] = mean(other[:half] - other[half : 2 * half])
-    return found
+            rival_area = area(traces[f"{method}_{cell}"])
+            half = len(rival_area) // 2
+            numbers[f"{cell}_vs_{method}.area"] = mean(ssca_area - rival_area)
+            numbers[f"{cell}_vs_{method}.null"] = mean(
+                rival_area[:half] - rival_area[half : 2 * half]
+            )
+    return numbers

@@ -132,17 +132,17 @@ Parts = dict[str, Condition]
 
 def lower_with_batch(measure: str) -> Parts:
     """A larger batch below the next smaller one, by some measure, for all algorithms."""
-    parts = {}
+    comparisons = {}
     for split, (free, limited) in NUMBERS.items():
         kinds: dict[str, dict[str, Label]] = {f"Algorithm {free}": {"method": "ssca"}}
         if measure == "area":  # the cost of the constrained algorithms is held at U
             for u in LEVELS:
                 kinds[f"Algorithm {limited}, U = {u:g}"] = {"method": "limit", "U": u}
-        for text, kind in kinds.items():
+        for text, labels in kinds.items():
             for small, large in STEPS:
-                apart = of(measure, split=split, **kind, B=large, minus=f"B{small}")
-                parts[f"{text}, B = {large} against B = {small}"] = apart < 0
-    return parts
+                apart = of(measure, split=split, **labels, B=large, minus=f"B{small}")
+                comparisons[f"{text}, B = {large} against B = {small}"] = apart < 0
+    return comparisons
 
 
 def against_sgd(cases: dict[str, Term], note: str = "") -> Rule:

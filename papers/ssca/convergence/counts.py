@@ -27,10 +27,16 @@ from papers.kit.study import Params, Traces
 from papers.ssca import common
 from papers.ssca.network import swish_network, vertical_network
 
-CLIENTS, INPUTS, CLASSES, BATCH = 4, 30, 5, 10  # of the small problems on which is counted
+# of the small problems on which is counted
+CLIENTS = 4
+INPUTS = 30
+CLASSES = 5
+BATCH = 10
 WIDTHS = (32, 64, 96)  # hidden cells
 LEVEL = 0.5
-PIXELS, DIGITS = {"mnist": 784, "digits": 64}, 10  # K and L of the study's own network
+# K and L of the study's own network
+PIXELS = {"mnist": 784, "digits": 64}
+DIGITS = 10
 ALGORITHMS = {1: ("samples", False), 2: ("samples", True), 3: ("features", False)}
 ALGORITHMS[4] = ("features", True)
 
@@ -65,8 +71,10 @@ def network(hidden: int, rows: int = 80) -> Problem:
     """A small network on random pictures, samples split."""
     rng = seeded(0, "split")
     X = torch.rand(rows, INPUTS, generator=rng, dtype=torch.float64)
-    some = Table(X, torch.arange(rows) % CLASSES, tuple(map(str, range(CLASSES))))
-    return swish_network(some, some, clients=CLIENTS, hidden=hidden, scale=1.0, dtype=torch.float64)
+    rows_table = Table(X, torch.arange(rows) % CLASSES, tuple(map(str, range(CLASSES))))
+    return swish_network(
+        rows_table, rows_table, clients=CLIENTS, hidden=hidden, scale=1.0, dtype=torch.float64
+    )
 
 
 def by_features(hidden: int) -> VerticalProblem:
@@ -82,22 +90,23 @@ def algorithm(split: str, limited: bool) -> Any:
 def wrong_messages(split: str, limited: bool, hidden: int = 8) -> int:
     """How many messages of a round are not those of the paper's table."""
     if split == "samples":
-        sent, wanted = by_server(algorithm(split, limited), network(hidden)), network(hidden).dim
-        return int(sent != (wanted, wanted + limited))
+        sent = by_server(algorithm(split, limited), network(hidden))
+        length = network(hidden).dim
+        return int(sent != (length, length + limited))
     problem = by_features(hidden)
     log = messages(algorithm(split, limited), Vectorized(problem), seeded(0, "rounds"))
     sizes = tuple(len(block) for block in problem.composite.features.parts)
-    own = Counter((m.sender, m.receiver, m.floats, m.indices) for m in log)
-    there = table(sizes, hidden, CLASSES, CLIENTS * BATCH, limited)
-    return (own - there).total() + (there - own).total()
+    sent_messages = Counter((m.sender, m.receiver, m.floats, m.indices) for m in log)
+    printed_messages = table(sizes, hidden, CLASSES, CLIENTS * BATCH, limited)
+    return (sent_messages - printed_messages).total() + (printed_messages - sent_messages).total()
 
 
 def by_server(method: Any, problem: Problem) -> tuple[float, float]:
     """The floats that a client gets and sends in a round, on average over clients."""
     fed = Vectorized(problem)
     method.round(fed, method.init(problem), method.draw(problem, seeded(0, "rounds")))
-    each = FLOAT_BITS * problem.num_clients
-    return float(fed.bits_down / each), float(fed.bits_up / each)
+    bits_per_client = FLOAT_BITS * problem.num_clients
+    return float(fed.bits_down / bits_per_client), float(fed.bits_up / bits_per_client)
 
 
 def table(
@@ -108,16 +117,16 @@ def table(
     `sizes` are the features of every client, K_i; Algorithm 4 (`limited`) also sends the sum of the
     losses in step 6.
     """
-    found: Counter[Wire] = Counter()
+    wires: Counter[Wire] = Counter()
     clients = {i: f"client {i}" for i in range(1, len(sizes) + 1)}
     for (i, name), size in zip(clients.items(), sizes, strict=True):
-        found["server", name, classes * hidden + hidden * size, rows] += 1  # 3
-        for j, other in clients.items():
+        wires["server", name, classes * hidden + hidden * size, rows] += 1  # 3
+        for j, receiver in clients.items():
             if i != j:
-                found[name, other, rows * hidden, 0] += 1  # 4
-        found[name, "server", hidden * size, 0] += 1  # 5
-    found[clients[1], "server", classes * hidden + limited, 0] += 1  # 6
-    return found
+                wires[name, receiver, rows * hidden, 0] += 1  # 4
+        wires[name, "server", hidden * size, 0] += 1  # 5
+    wires[clients[1], "server", classes * hidden + limited, 0] += 1  # 6
+    return wires
 
 
 class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -129,11 +138,11 @@ class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Perform an operation, and count what it returns."""
-        out = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         if not any(r.alias_info is not None for r in func._schema.returns):
-            leaves = pytree.tree_leaves(out)
+            leaves = pytree.tree_leaves(result)
             self.numbers += sum(x.numel() for x in leaves if isinstance(x, Tensor))
-        return out
+        return result
 
 
 class Answered(Vectorized):
@@ -161,7 +170,8 @@ def server_work(split: str, limited: bool, hidden: int) -> int:
 
 
 def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> int:
-    state, draw = method.init(problem), method.draw(problem, seeded(0, "rounds"))
+    state = method.init(problem)
+    draw = method.draw(problem, seeded(0, "rounds"))
     with Written() as work:
         method.round(fed or Vectorized(problem), state, draw)
     return int(work.numbers)
@@ -170,11 +180,11 @@ def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> 
 def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:
     """The numbers written at the clients over those of SGD; over features in the whole round."""
     problem = network(hidden) if split == "samples" else by_features(hidden)
-    own, other = (round_work(m, problem) for m in (algorithm(split, limited), sgd(split)))
+    ssca_work, sgd_work = (round_work(m, problem) for m in (algorithm(split, limited), sgd(split)))
     if split == "samples":
-        own -= server_work(split, limited, hidden)
-        other -= server_work("sgd", False, hidden)
-    return own / other
+        ssca_work -= server_work(split, limited, hidden)
+        sgd_work -= server_work("sgd", False, hidden)
+    return ssca_work / sgd_work
 
 
 def sgd(split: str) -> Any:
@@ -191,12 +201,16 @@ def up_and_down(split: str, limited: bool, p: Params, rows: int) -> tuple[int, i
 
     `rows` is the batch of features, whose indices are sent as 32 bits each.
     """
-    clients, hidden = int(p["clients"]), int(p["hidden"])
-    first, second = hidden * PIXELS[p["data"]], hidden * DIGITS
+    clients = int(p["clients"])
+    hidden = int(p["hidden"])
+    first_layer = hidden * PIXELS[p["data"]]
+    second = hidden * DIGITS
     if split == "samples":
-        up, down = clients * (first + second + limited), clients * (first + second)
+        up = clients * (first_layer + second + limited)
+        down = clients * (first_layer + second)
     else:
-        up, down = first + second + limited, first + clients * (second + rows)
+        up = first_layer + second + limited
+        down = first_layer + clients * (second + rows)
     return FLOAT_BITS * up, FLOAT_BITS * down
 
 

@@ -102,8 +102,8 @@ def shown(traces: Traces) -> dict[str, Trace]:
 def differences(values: pd.DataFrame, p: Params) -> pd.DataFrame:
     """Differences of two runs: labelled as the former, and by what it is held against."""
     tables = []
-    for against, run, other in compared(p):
-        apart = kit.minus(values, DEFAULTS, run, other)
+    for against, run, rival in compared(p):
+        apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             tables.append(estimates(apart, {"accuracy": "points"}, **run, minus=against))
     return pd.concat(tables) if tables else pd.DataFrame()

@@ -71,9 +71,9 @@ def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
     if labels["start"] == "he":
         problem = partial(he_problem, split=split, **common.task(params))
     sparse = labels["start"] == "he" or "a" in labels
-    every = params["sgd_every" if sparse else "evaluate_every"]
+    evaluate_every = params["sgd_every" if sparse else "evaluate_every"]
     seeds = params["start_seeds" if labels["start"] == "he" else "seeds"]
-    return Spec(algorithm, problem, params["rounds"], seeds, every, KEEP, labels=labels)
+    return Spec(algorithm, problem, params["rounds"], seeds, evaluate_every, KEEP, labels=labels)
 
 
 def sgd(p: Params, split: str, batch: int, local_steps: int = 1, **labels: Label) -> Iterator[Spec]:

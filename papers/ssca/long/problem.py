@@ -55,19 +55,21 @@ def long_problem(seed: int, *, also: str, **sizes: Any) -> Problem:
     `also` is `"cost_all"`, the cost F, or `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda
     of all these studies.
     """
-    made = digits_problem(seed, **sizes)
+    problem_of_digits = digits_problem(seed, **sizes)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         rows = problem.rows.flatten()
-        whole = w.new_zeros(()) if also == "cost_all" else 2 * RIDGE * w
-        for part in torch.split(rows, CHUNK):
-            share = torch.full_like(part, 1 / len(rows), dtype=w.dtype)
-            batch = Batch(tuple(x[part] for x in problem.data), share)
+        total = w.new_zeros(()) if also == "cost_all" else 2 * RIDGE * w
+        for chunk in torch.split(rows, CHUNK):
+            share = torch.full_like(chunk, 1 / len(rows), dtype=w.dtype)
+            batch = Batch(tuple(x[chunk] for x in problem.data), share)
             if also == "cost_all":
-                whole = whole + problem.losses(w, batch)[0]
+                total = total + problem.losses(w, batch)[0]
             else:
                 assert problem.gradient is not None
-                whole = whole + problem.gradient(w, batch, w.new_ones(1))
-        return {**made.metrics(w, problem), also: whole.norm()}
+                total = total + problem.gradient(w, batch, w.new_ones(1))
+        return {**problem_of_digits.metrics(w, problem), also: total.norm()}
 
-    return replace(made, metrics=metrics, config={**made.config, "also": also})
+    return replace(
+        problem_of_digits, metrics=metrics, config={**problem_of_digits.config, "also": also}
+    )

@@ -30,10 +30,10 @@ def measures(trace: Trace) -> dict[str, Number]:
     labels = kit.labels_of(trace)
     if labels["method"] == "theorem":
         return stationarity(trace)
-    found = {metric: mean(final(trace, metric)) for metric in METRICS}
+    numbers = {metric: mean(final(trace, metric)) for metric in METRICS}
     if labels["method"] == "limit":
-        found["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
-    return found
+        numbers["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
+    return numbers
 
 
 def final(trace: Trace, metric: str) -> Array:

@@ -31,7 +31,7 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
     $|\nabla F + 2 \lambda w|^2 = \text{across}^2 + (\text{along} + 2 \lambda |w|)^2$.
     """
     train, test = tables("digits")
-    made = swish_network(
+    network = swish_network(
         slice_table(train, slice(pictures)),
         test,
         clients=clients,
@@ -59,4 +59,4 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
             "across": (gradient - along * unit).norm(),
         }
 
-    return replace(made, metrics=metrics)
+    return replace(network, metrics=metrics)

@@ -80,3 +80,15 @@ def test_finds_the_solution_and_the_multiplier(prox):
     assert trace.info["sigma"][0, -1] == pytest.approx(MULTIPLIER, abs=2e-3)
     assert MULTIPLIER > 2
     assert abs(trace.metrics["g"][0, 0]) > 0.05  # it did not start there
+
+
+def test_before_the_first_step_the_output_is_the_start():
+    start = replace(problem(), w0=torch.tensor([2.0, -1.0]).double())
+    assert METHOD.output(METHOD.init(start)).tolist() == [2.0, -1.0]
+
+
+def test_the_state_keeps_the_type_of_the_models_numbers_when_it_restarts():
+    half = quadratics(A.bfloat16(), B.bfloat16(), level=LEVEL)
+    method = replace(METHOD, inner_steps=2)
+    *_, (_, _, state, _) = walk(method, half, 3)
+    assert {values.dtype for values in state} == {torch.bfloat16}
