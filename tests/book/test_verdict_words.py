@@ -38,7 +38,7 @@ def test_words_and_verdicts_agree(page, outcomes):
         ("book/ssca/index.md", "| Yes. With full", "| No. With full"),
         ("book/ssca/index.md", "| Yes ({claim}`ssca/C1`)", "| It is false ({claim}`ssca/C1`)"),
         ("book/ssca/index.md", "| Yes ({claim}`ssca/C1`)", "| This is wrong ({claim}`ssca/C1`)"),
-        ("book/fedsgm/index.md", "this holds in\nonly", "this holds, with"),
+        ("book/fedsgm/index.md", "paper's rewards is open", "paper's rewards is confirmed"),
         ("notebooks/src/fairness.py", "On thirty seeds it is not:", "On thirty seeds it holds:"),
         ("notebooks/src/ssca_tradeoff.py", "is judged on", "is not judged on"),
     ],

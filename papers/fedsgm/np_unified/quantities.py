@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations
 from math import log
 
 import numpy as np
@@ -16,7 +16,7 @@ from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
 from papers.fedsgm.curves import FEASIBLE, band, oscillation
-from papers.fedsgm.multiverse import shares
+from papers.fedsgm.multiverse import share_of
 from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, OPEN_BETAS, defaults, open_starts
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
 from papers.kit import quantities as kit
@@ -67,7 +67,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         predictions(values, with_all, tolerance, usual),
     ]
     if p["many"]:
-        tables.append(shares("C14", less_stable(traces, usual)))
+        tables.append(kit.table(less_stable(traces, usual)))
     return Quantities.of(tables, usual)
 
 
@@ -278,26 +278,30 @@ def predictions(
 
 
 #: What may be less stable, by seed.
-UNSTEADY: tuple[Callable[[Trace], Array], ...] = (
-    lambda trace: oscillation(trace, "f"),
-    lambda trace: band(trace, "f"),
-    lambda trace: oscillation(trace, "f") / trace.late("f"),
-    lambda trace: band(trace, "f") / trace.late("f"),
-    oscillation,
-)
+UNSTEADY: dict[str, Callable[[Trace], Array]] = {
+    "f_change": lambda trace: oscillation(trace, "f"),
+    "f_band": lambda trace: band(trace, "f"),
+    "f_change_of_level": lambda trace: oscillation(trace, "f") / trace.late("f"),
+    "f_band_of_level": lambda trace: band(trace, "f") / trace.late("f"),
+    "g_change": oscillation,
+}
 
 
-def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[tuple[State, State]]:
-    """In every open setting, by every measure, whether beta = 20 is less stable than beta = 40.
+def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[kit.Row]:
+    """By each measure, the share of open settings in which beta = 20 is less stable than 40.
 
     Null data are beta = 40 on two disjoint halves of the seeds.
     """
     larger = of("low") > of("high")
-    for start, measure in product(open_starts(), UNSTEADY):
-        low, high = (
-            measure(run_of(traces, usual, switch="soft", beta=beta, **start)) for beta in OPEN_BETAS
-        )
-        half = len(high) // 2
-        state = larger.holds({"low": mean(low), "high": mean(high)})
-        null = {"low": mean(high[:half]), "high": mean(high[half : 2 * half])}
-        yield state, larger.holds(null)
+    for name, measure in UNSTEADY.items():
+        states: list[State] = []
+        null: list[State] = []
+        for start in open_starts():
+            runs = (run_of(traces, usual, switch="soft", beta=beta, **start) for beta in OPEN_BETAS)
+            low, high = (measure(run) for run in runs)
+            half = len(high) // 2
+            halves = {"low": mean(high[:half]), "high": mean(high[half : 2 * half])}
+            states.append(larger.holds({"low": mean(low), "high": mean(high)}))
+            null.append(larger.holds(halves))
+        yield row(f"less_stable_{name}", share_of(states))
+        yield row(f"less_stable_{name}_null", share_of(null))

@@ -26,7 +26,7 @@ OPEN_LRS = (0.1, 0.3, 1.0)
 OPEN_FRACTIONS = (0.1, 1.0)
 CLASSES = ("malignant", "benign")
 OPEN_BETAS = (20.0, 40.0, 60.0)
-OPEN_SEEDS = tuple(range(200, 220))
+OPEN_SEEDS = tuple(range(8200, 8240))
 
 
 def defaults(p: Params) -> dict[str, Label | None]:
