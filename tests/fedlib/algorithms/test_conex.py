@@ -9,8 +9,10 @@ import fedlib as fl
 from fedlib.problems import quadratics
 from tests.helpers.rounds import walk
 
-A, B = torch.tensor([[3.0, 1.0]]).double(), torch.tensor([[-1.0, 0.5]]).double()
-LEVEL, TOLERANCE = 0.5, 0.1
+A = torch.tensor([[3.0, 1.0]]).double()
+B = torch.tensor([[-1.0, 0.5]]).double()
+LEVEL = 0.5
+TOLERANCE = 0.1
 RADIUS = (2 * (LEVEL + TOLERANCE)) ** 0.5
 DISTANCE = float((A - B).norm())
 SOLUTION = (B + (A - B) * RADIUS / DISTANCE)[0]
@@ -26,10 +28,15 @@ def problem():
 
 def plain(method, steps):
     """The recursion of the docstring, one variable an index; returns every w, y and average."""
-    a, b = A[0], B[0]
+    a = A[0]
+    b = B[0]
     u = w = torch.zeros(2).double()
-    y, found, t = 0.0, [], 0
-    points, models, average = [], [], u
+    y = 0.0
+    path = []
+    t = 0
+    points = []
+    models = []
+    average = u
 
     def phi(v):
         return (
@@ -40,14 +47,16 @@ def plain(method, steps):
     for _ in range(steps):
         if t == method.inner_steps:
             u = w = average
-            points, models, t = [], [], 0
+            points = []
+            models = []
+            t = 0
         if t == 0:
             line = phi(w)[0]
         else:
             old, slope = phi(points[-1])
             line = old + slope @ (w - points[-1])
-        before = models[-1] if models else line
-        s = (1 + method.theta) * line - method.theta * before - method.tolerance - method.level
+        old_model = models[-1] if models else line
+        s = (1 + method.theta) * line - method.theta * old_model - method.tolerance - method.level
         y = max(0.0, float(y + method.dual_lr * s))
         points.append(w)
         models.append(line)
@@ -56,8 +65,8 @@ def plain(method, steps):
         gamma = torch.tensor([method.theta**-k for k in range(t)], dtype=torch.float64)
         ends = torch.stack([*points[1:], w])
         average = (gamma[:, None] * ends).sum(0) / gamma.sum()
-        found.append((w, y, average))
-    return found
+        path.append((w, y, average))
+    return path
 
 
 @pytest.mark.parametrize("theta", [1.0, 0.9])

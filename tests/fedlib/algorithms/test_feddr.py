@@ -31,7 +31,8 @@ METHODS = {
 def test_equals_the_plain_twin(method, engine):
     """The pseudocode on lists; the server's x is the mean of all last known reflected points."""
     problem = centred(L1)
-    n, project = problem.num_clients, problem.set.project
+    n = problem.num_clients
+    project = problem.set.project
     y, x, hat = ([problem.w0.clone() for _ in range(n)] for _ in range(3))
     w = problem.w0
     for _, draw, state, _ in walk(method, problem, 25, engine):
@@ -53,7 +54,8 @@ def test_equals_the_plain_twin(method, engine):
 
 
 SETS = {"l1": fl.L1Ball(0.5), "l2": fl.Ball(0.5), "nuclear": fl.NuclearBall(0.5, 2, 3)}
-ALL, SOME = (1.0, 1.0), (0.5, 1.5)  # participation, relaxation
+ALL = (1.0, 1.0)
+SOME = (0.5, 1.5)  # participation, relaxation
 
 
 @pytest.mark.parametrize(
@@ -70,17 +72,18 @@ def test_finds_the_constrained_minimizer(name, settings):
     torch.testing.assert_close(trace.state.w[0], best, atol=1e-6, rtol=0)
     assert not convex_set.contains(centres(problem).mean((0, 1)))  # the set matters
     averaging = fl.FedAvg(0.5, 12, 5)
-    other = fl.run(averaging, problem, rounds=50, evaluate_every=50, progress=False)
-    assert convex_set.contains(other.state.w[0], 1e-9)  # FedAvg projects too
+    averaged = fl.run(averaging, problem, rounds=50, evaluate_every=50, progress=False)
+    assert convex_set.contains(averaged.state.w[0], 1e-9)  # FedAvg projects too
 
 
 def test_bits_and_an_empty_round():
-    problem, method = centred(L1), fl.FedDR(0.1, 1, participation=0.5)
+    problem = centred(L1)
+    method = fl.FedDR(0.1, 1, participation=0.5)
     state = method.init(problem)
     for coins, count in (([0.9, 0.1, 0.2, 0.9, 0.7], 2), ([0.9] * 5, 0)):
         draw = Draw(torch.arange(5), chance=torch.tensor(coins, dtype=torch.float64))
-        after, info = method.round(fl.Vectorized(problem), state, draw)
+        next_state, info = method.round(fl.Vectorized(problem), state, draw)
         assert info["bits_up"] == info["bits_down"] == count * 6 * 32
-        moved = (after.memory != state.memory).any(-1).any(-1)
+        moved = (next_state.memory != state.memory).any(-1).any(-1)
         assert moved.tolist() == [c < 0.5 for c in coins]
-        assert torch.equal(after.w, state.w) == (count == 0)
+        assert torch.equal(next_state.w, state.w) == (count == 0)

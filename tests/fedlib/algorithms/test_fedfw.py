@@ -31,31 +31,37 @@ def task(convex_set=SETS["l1"], **options):
 
 
 def gradient(problem, i, x, rows=None):
-    own = problem.data[0][problem.rows[i]][:, 0]
-    return x - (own if rows is None else own[rows]).mean(0)
+    centres = problem.data[0][problem.rows[i]][:, 0]
+    return x - (centres if rows is None else centres[rows]).mean(0)
 
 
 def plain(problem, method, draws):
     """Algorithm 1 on lists, with its three variants; gives w and the x_i after every round."""
-    n, lmo = problem.num_clients, problem.set.lmo
-    kind, p, lam0 = type(method), method.participation, method.lam0
+    n = problem.num_clients
+    lmo = problem.set.lmo
+    method_type = type(method)
+    p = method.participation
+    lam0 = method.lam0
     x = [problem.w0.clone() for _ in range(n)]
     extra = [torch.zeros_like(problem.w0) for _ in range(n)]
     for t, draw in enumerate(draws, 1):
         w = sum(x) / n
-        if kind is fl.FedFWSto:
-            eta, lam, rho = 9 / (t + 8), lam0 * math.sqrt(t + 8), 4 / (t + 7) ** (2 / 3)
+        if method_type is fl.FedFWSto:
+            eta = 9 / (t + 8)
+            lam = lam0 * math.sqrt(t + 8)
+            rho = 4 / (t + 7) ** (2 / 3)
         else:
-            eta, lam = 2 / (p * (t - 1) + 2), lam0 * math.sqrt(p * (t - 1) + 2)
+            eta = 2 / (p * (t - 1) + 2)
+            lam = lam0 * math.sqrt(p * (t - 1) + 2)
         for i in range(n):
             if float(draw.chance[i]) >= p:
                 continue
             rows = draw.batches[i, 0] if isinstance(draw.batches, torch.Tensor) else None
             g = gradient(problem, i, x[i], rows) / n
-            if kind is fl.FedFWSto:
+            if method_type is fl.FedFWSto:
                 extra[i] = (1 - rho) * extra[i] + rho * g
                 g = extra[i]
-            if kind is fl.FedFWPlus:
+            if method_type is fl.FedFWPlus:
                 extra[i] = extra[i] + lam0 * (x[i] - w)
                 g = g + extra[i]
             x[i] = (1 - eta) * x[i] + eta * lmo(g + lam * (x[i] - w))
@@ -102,21 +108,24 @@ def test_bits(name, bits):
 
 
 def test_a_round_counts_and_moves_those_whose_coin_says_so():
-    problem, method = task(), fl.FedFW(LAM, participation=0.3)
+    problem = task()
+    method = fl.FedFW(LAM, participation=0.3)
     state = method.init(problem)
     coins = torch.tensor([0.9, 0.1, 0.3, 0.29, 0.5], dtype=torch.float64)
-    after, info = method.round(fl.Vectorized(problem), state, Draw(torch.arange(5), chance=coins))
-    moved = (after.x != state.x).any(1)
+    next_state, info = method.round(
+        fl.Vectorized(problem), state, Draw(torch.arange(5), chance=coins)
+    )
+    moved = (next_state.x != state.x).any(1)
     assert moved.tolist() == [False, True, False, True, False]
     assert info["bits_up"] == 2 * 4
     assert info["bits_down"] == 2 * 6 * 32
     nobody = Draw(torch.arange(5), chance=torch.ones(5, dtype=torch.float64))
-    for other in (method, fl.FedFWPlus(LAM, participation=0.3), fl.FedFWReset(LAM, 0.3)):
-        state = other.init(problem)
-        after, info = other.round(fl.Vectorized(problem), state, nobody)
-        for part in set(state._fields) - {"t"}:
-            assert torch.equal(getattr(after, part), getattr(state, part))
-        assert after.t == 1
+    for variant in (method, fl.FedFWPlus(LAM, participation=0.3), fl.FedFWReset(LAM, 0.3)):
+        state = variant.init(problem)
+        next_state, info = variant.round(fl.Vectorized(problem), state, nobody)
+        for field_name in set(state._fields) - {"t"}:
+            assert torch.equal(getattr(next_state, field_name), getattr(state, field_name))
+        assert next_state.t == 1
         assert info["bits_up"] == info["bits_down"] == 0
 
 
@@ -140,7 +149,8 @@ def solution(problem):
 @pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
 def test_theorem_1_holds(convex_set):
     """(31), (37) and (38) in every round, and the excess does fall."""
-    problem, method = task(convex_set, noise=0.0), fl.FedFW(LAM)
+    problem = task(convex_set, noise=0.0)
+    method = fl.FedFW(LAM)
     centres, best, constants = solution(problem)
 
     def value(x):
@@ -172,28 +182,39 @@ def test_the_gap_is_zero_at_the_minimizer_only_and_bounds_the_excess():
         fw_gap(objectives(), torch.zeros(5).double())
 
 
+BOX = fl.Box(0.2)
+BALL = fl.Ball(10.0)
+SPLIT = fl.PerClient((BALL, BOX), (0, 1, 0, 1, 1))
+
+
+@pytest.mark.weekly
 def test_split_constraints_find_the_minimizer_over_the_intersection():
     """A ball for some, the box for others: w ends in both, near the projection."""
-    box, ball = fl.Box(0.2), fl.Ball(10.0)
-    problem = task(box, noise=0.0)
-    split = fl.PerClient((ball, box), (0, 1, 0, 1, 1))
-    method = fl.FedFWPlus(1.0, split=split)
+    problem = task(BOX, noise=0.0)
     _, best, _ = solution(problem)
+    method = fl.FedFWPlus(1.0, split=SPLIT)
     trace = fl.run(method, problem, rounds=700, evaluate_every=700, progress=False)
     assert (trace.state.w[0] - best).norm() < 0.08 * best.norm()
-    same = fl.FedFW(LAM, split=fl.PerClient((box, box), (0, 1, 0, 1, 0)))
-    a = fl.run(same, problem, rounds=20, progress=False)
-    b = fl.run(fl.FedFW(LAM), problem, rounds=20, progress=False)
-    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-12, rtol=0)
+
+
+def test_a_set_for_all_may_be_split_into_equal_ones():
+    problem = task(BOX, noise=0.0)
+    split = fl.FedFW(LAM, split=fl.PerClient((BOX, BOX), (0, 1, 0, 1, 0)))
+    given = fl.run(split, problem, rounds=20, progress=False)
+    expected = fl.run(fl.FedFW(LAM), problem, rounds=20, progress=False)
+    torch.testing.assert_close(given.state.w, expected.state.w, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
+def test_every_client_goes_to_a_point_of_its_own_set(engine):
+    problem = task(BOX, noise=0.0)
     coins = torch.tensor([0.9, 0.1, 0.1, 0.1, 0.9], dtype=torch.float64)
-    some = fl.FedFW(LAM, participation=0.5, split=split)
-    for engine in (fl.Vectorized, fl.Loop):
-        draw = Draw(torch.arange(5), chance=coins)
-        after, info = some.round(engine(problem), some.init(problem), draw)
-        assert info["bits_up"] == 6 * 32 + 2 * 6
-        assert [bool(ball.contains(x)) and not bool(box.contains(x)) for x in after.x] == [
-            False, False, True, False, False,
-        ]  # fmt: skip
+    draw = Draw(torch.arange(5), chance=coins)
+    method = fl.FedFW(LAM, participation=0.5, split=SPLIT)
+    state, info = method.round(engine(problem), method.init(problem), draw)
+    assert info["bits_up"] == 6 * 32 + 2 * 6
+    in_the_ball_alone = [bool(BALL.contains(x) and not BOX.contains(x)) for x in state.x]
+    assert in_the_ball_alone == [False, False, True, False, False]
 
 
 def test_refusals():
@@ -208,28 +229,33 @@ def test_refusals():
     refuses("FedFWReset: problem must have objectives only", fl.FedFWReset(1.0).init, limited)
 
 
-def test_the_counterexample():
-    """(x - 3)^2 and (x + 1)^2 on [-1, 1]: the naive scheme stays at 0, the minimizer is 1."""
-    centres = torch.tensor([[[[3.0]]], [[[-1.0]]]], dtype=torch.float64)
-    problem = pareto(centres, torch.full((1, 1), 2.0, dtype=torch.float64)).within(fl.Box(1.0))
+CENTRES = torch.tensor([[[[3.0]]], [[[-1.0]]]], dtype=torch.float64)
+CURVATURE = torch.full((1, 1), 2.0, dtype=torch.float64)
+#: (x - 3)^2 and (x + 1)^2 on [-1, 1], with the minimizer 1.
+COUNTEREXAMPLE = pareto(CENTRES, CURVATURE).within(fl.Box(1.0))
 
-    def end(methods, rounds):
-        traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds, progress=False)
-        return [trace.state.w.item() for trace in traces]
 
-    assert end([fl.NaiveFW()], 50) == [0.0]
-    start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
-    trace = fl.run(fl.NaiveFW(), start, rounds=199, evaluate_every=199, progress=False)
-    later = trace.state.w.item()
-    assert abs(later) < 1e-5
+def ends(methods, rounds, problem=COUNTEREXAMPLE):
+    """The models with which runs end."""
+    traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds, progress=False)
+    return [trace.state.w.item() for trace in traces]
+
+
+def test_the_naive_scheme_does_not_leave_the_point_between_the_clients():
+    assert ends([fl.NaiveFW()], 50) == [0.0]
+    beside = replace(COUNTEREXAMPLE, w0=torch.tensor([0.3], dtype=torch.float64))
+    assert np.abs(ends([fl.NaiveFW()], 199, beside)).max() < 1e-5
     overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
-    assert np.abs(end(overwriting, 400)).max() < 1e-3
-    assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)], 500) == pytest.approx(
-        [0.101, 0.529, 0.918], abs=1e-3
-    )
-    assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)], 500) == pytest.approx(
-        [0.909, 0.997, 0.999], abs=1e-3
-    )
+    assert np.abs(ends(overwriting, 400)).max() < 1e-3
+
+
+@pytest.mark.weekly
+def test_other_methods_leave_it():
+    penalties = (0.01, 0.1, 1.0)
+    switched = ends([fl.FedFW(x) for x in penalties], 500)
+    assert switched == pytest.approx([0.101, 0.529, 0.918], abs=1e-3)
+    augmented = ends([fl.FedFWPlus(x) for x in penalties], 500)
+    assert augmented == pytest.approx([0.909, 0.997, 0.999], abs=1e-3)
 
 
 def test_one_overwriting_step_is_the_naive_scheme():
@@ -243,7 +269,8 @@ def test_one_overwriting_step_is_the_naive_scheme():
 
 def test_overwriting_steps_equal_their_plain_twin():
     """t counts local steps, the penalty acts within the round, the server averages the models."""
-    problem, steps = task(), 3
+    problem = task()
+    steps = 3
     method = fl.FedFWReset(LAM, participation=0.6, local_steps=steps, batch_size=2)
     w = problem.w0
     for t, (_, draw, state, _) in enumerate(walk(method, problem, 10, seed=1)):
@@ -251,10 +278,10 @@ def test_overwriting_steps_equal_their_plain_twin():
         for i in (j for j in range(5) if draw.chance[j] < 0.6):
             x = w
             for e in range(steps):
-                now = 0.6 * (t * steps + e) + 2
+                clock = 0.6 * (t * steps + e) + 2
                 g = gradient(problem, i, x, draw.batches[i, e]) / 5
-                g = g + LAM * math.sqrt(now) * (x - w)
-                x = (1 - 2 / now) * x + 2 / now * problem.set.lmo(g)
+                g = g + LAM * math.sqrt(clock) * (x - w)
+                x = (1 - 2 / clock) * x + 2 / clock * problem.set.lmo(g)
             ends.append(x)
         w = sum(ends) / len(ends) if ends else w
         torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)

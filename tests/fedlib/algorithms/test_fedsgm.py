@@ -26,7 +26,8 @@ def steps(*arguments):
 
 def test_one_round_by_hand():
     # Two clients, d = 1: f_j = (w - a_j)^2 / 2 with a = (4, 2), g = w^2 / 2 - 1/2 with b = 0.
-    a, b = torch.tensor([[4.0], [2.0]]).double(), torch.zeros(2, 1).double()
+    a = torch.tensor([[4.0], [2.0]]).double()
+    b = torch.zeros(2, 1).double()
     problem = replace(quadratics(a, b, level=0.5), w0=torch.tensor([0.5]).double())
     sgm = fl.FedSGM(lr=0.5, local_steps=2, participants=2, tolerance=0.0)
     state, info = sgm.round(fl.Vectorized(problem), sgm.init(problem), Draw(torch.tensor([0, 1])))
@@ -46,9 +47,13 @@ def test_one_compressed_round_by_hand():
     a = torch.tensor([[4.0, 1.0], [2.0, 3.0]]).double()
     problem = quadratics(a, torch.zeros(2, 2).double(), level=50.0)
     sgm = fl.FedSGM(
-        lr=0.5, local_steps=1, participants=2, tolerance=0.0, uplink=fl.TopK(0.5),
+        lr=0.5,
+        local_steps=1,
+        participants=2,
+        tolerance=0.0,
+        uplink=fl.TopK(0.5),
         downlink=fl.TopK(0.5),
-    )  # fmt: skip
+    )
     state, _ = sgm.round(fl.Vectorized(problem), sgm.init(problem), Draw(torch.tensor([0, 1])))
     # Directions -a_j: (-4, -1), (-2, -3). Sent: (-4, 0), (0, -3); kept: (0, -1), (-2, 0).
     assert state.residual.tolist() == [[0, -1], [-2, 0]]
@@ -67,17 +72,25 @@ def test_equals_the_plain_twin(problem, beta, k):
     X, y, shares = problem.data
     clients = [(X[r], y[r], shares[r]) for r in problem.rows]
     twin, sigmas, e, average = plain.fedsgm(
-        clients, [d.participants.tolist() for *_, d in path], lr=0.3, steps=3, tolerance=0.05,
-        level=0.01, switch=beta, k_up=k[0], k_down=k[1], w=torch.zeros(30).double(),
-    )  # fmt: skip
+        clients,
+        [d.participants.tolist() for *_, d in path],
+        lr=0.3,
+        steps=3,
+        tolerance=0.05,
+        level=0.01,
+        switch=beta,
+        k_up=k[0],
+        k_down=k[1],
+        w=torch.zeros(30).double(),
+    )
     assert any(s == 0 for s in sigmas) or beta is None or any(0 < s < 1 for s in sigmas)
     for (state, info, _), w, sigma in zip(path, twin, sigmas, strict=True):
         close(state.w, w, 1e-11)
         assert float(info["sigma"]) == pytest.approx(sigma, abs=1e-10)
-    last = path[-1][0]
-    close(last.residual, torch.stack(e), 1e-11)
+    end_state = path[-1][0]
+    close(end_state.residual, torch.stack(e), 1e-11)
     if average is not None:
-        close(sgm.output(last), average, 1e-11)
+        close(sgm.output(end_state), average, 1e-11)
 
 
 def test_one_client_identity_is_the_centralized_method():
@@ -85,22 +98,27 @@ def test_one_client_identity_is_the_centralized_method():
     for switch in (fl.Hard(), fl.Soft(40.0)):
         fed = fl.FedSGM(lr=0.3, local_steps=1, participants=1, tolerance=0.05, switch=switch)
         central = fl.SGM(lr=0.3, tolerance=0.05, switch=switch)
-        a, b = steps(fed, problem, 60), steps(central, problem, 60)
+        a = steps(fed, problem, 60)
+        b = steps(central, problem, 60)
         close(a[-1][0].w, b[-1][0].w)
 
 
 def test_an_infinite_threshold_is_fedavg(problem):
     sgm = replace(BASE, tolerance=float("inf"))
     avg = fl.FedAvg(lr=0.3, local_steps=3, participants=10)
-    a, b = steps(sgm, problem, 10)[-1], steps(avg, problem, 10)[-1]
+    a = steps(sgm, problem, 10)[-1]
+    b = steps(avg, problem, 10)[-1]
     close(a[0].w, b[0].w)
 
 
 def test_what_was_sent_and_what_is_left_is_what_was_to_be_sent(problem):
-    kept, sent = torch.zeros(20, 30).double(), torch.zeros(20, 30).double()
-    rng, state = seeded(0, "rounds"), FEEDBACK.init(problem)
+    kept = torch.zeros(20, 30).double()
+    sent = torch.zeros(20, 30).double()
+    rng = seeded(0, "rounds")
+    state = FEEDBACK.init(problem)
     for _ in range(30):
-        draw, fed = FEEDBACK.draw(problem, rng), fl.Vectorized(problem)
+        draw = FEEDBACK.draw(problem, rng)
+        fed = fl.Vectorized(problem)
         clients = fed.clients(draw, model=state.w, memory=state.residual)
         g = fed.ask(FEEDBACK.constraint_value, clients).mean()
         sigma = FEEDBACK.switch(g - 0.05)
@@ -127,10 +145,11 @@ def test_the_virtual_iterate_moves_by_the_mean_direction(problem):
                 s = info["sigma"]
                 d = (1 - s) * plain.gradient(u, X[r], y[r], shares[r], 0)
                 d = d + s * plain.gradient(u, X[r], y[r], shares[r], 1)
-                u, moved = u - 0.3 * d, moved + d / 20
-        before = previous.x - 0.3 * previous.residual.mean(0)
-        after = state.x - 0.3 * state.residual.mean(0)
-        close(after, before - 0.3 * moved)
+                u = u - 0.3 * d
+                moved = moved + d / 20
+        old_iterate = previous.x - 0.3 * previous.residual.mean(0)
+        new_iterate = state.x - 0.3 * state.residual.mean(0)
+        close(new_iterate, old_iterate - 0.3 * moved)
         previous = state
 
 
@@ -147,9 +166,14 @@ def test_reaches_the_known_constrained_optimum(mode, k):
     b = torch.randn(6, 4, generator=rng, dtype=torch.float64)
     problem = quadratics(a, b, level=0.5)
     sgm = fl.FedSGM(
-        lr=0.006, local_steps=2, participants=6, tolerance=0.0, switch=mode, uplink=fl.TopK(k),
+        lr=0.006,
+        local_steps=2,
+        participants=6,
+        tolerance=0.0,
+        switch=mode,
+        uplink=fl.TopK(k),
         downlink=fl.TopK(k),
-    )  # fmt: skip
+    )
     trace = fl.run(sgm, problem, rounds=800, evaluate_every=400)
     assert trace.metrics["distance"][0, 0] > 0.5
     assert trace.metrics["distance"][0, -1] < 0.05

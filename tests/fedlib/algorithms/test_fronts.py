@@ -18,7 +18,8 @@ def crossing(problem, ratios):
     If the front does not meet that line, its end that is nearest to it.
     """
     middle, curvature, _ = problem.heldout
-    low, high = middle.new_zeros(()), middle.new_ones(())
+    low = middle.new_zeros(())
+    high = middle.new_ones(())
     r = middle.new_tensor(ratios)
     for _ in range(60):
         half = (low + high) / 2  # the weight of the second objective, which falls along the front

@@ -87,12 +87,15 @@ def digits_network():
 def cases():
     """Name, algorithm and problem: the examples, and the first of each with other options."""
     on_paper = vertical_network(digits_network(), clients=4, scale=16.0)
-    for name, held in examples().items():
-        if isinstance(held[0].problem, VerticalProblem):
-            held = (Example(held[0].algorithm, on_paper), *held[1:])  # the network of the paper
-        for i, (algorithm, problem) in enumerate(held):
+    for name, listed in examples().items():
+        if isinstance(listed[0].problem, VerticalProblem):
+            listed = (
+                Example(listed[0].algorithm, on_paper),
+                *listed[1:],
+            )  # the network of the paper
+        for i, (algorithm, problem) in enumerate(listed):
             yield f"{name} {i}", algorithm, problem
-        algorithm, problem = held[0]
+        algorithm, problem = listed[0]
         for i, options in enumerate(OTHER.get(name, ())):
             yield f"{name} other {i}", replace(algorithm, **options), problem
 
@@ -102,15 +105,18 @@ CASES = {name: (algorithm, problem) for name, algorithm, problem in cases()}
 
 def summary(algorithm, problem):
     """What the rounds leave: two numbers of the model, the last reports, the metrics."""
-    rng, state, fed = seeded(3, "rounds"), algorithm.init(problem), fl.Vectorized(problem)
+    rng = seeded(3, "rounds")
+    state = algorithm.init(problem)
+    fed = fl.Vectorized(problem)
     for _ in range(ROUNDS):
         state, info = algorithm.round(fed, state, algorithm.draw(problem, rng))
-    w, waves = state.w.double(), torch.arange(len(state.w)).cos().double()
-    found = {"size": w.norm(), "waves": w @ waves, **info}
+    w = state.w.double()
+    waves = torch.arange(len(state.w)).cos().double()
+    values = {"size": w.norm(), "waves": w @ waves, **info}
     if hasattr(algorithm, "output"):
-        found["output"] = algorithm.output(state).nan_to_num() @ waves
-    found |= {f"metric {k}": v for k, v in problem.metrics(state.w, problem).items()}
-    return {k: float(f"{torch.as_tensor(v).double().sum():.9g}") for k, v in found.items()}
+        values["output"] = algorithm.output(state).nan_to_num() @ waves
+    values |= {f"metric {k}": v for k, v in problem.metrics(state.w, problem).items()}
+    return {k: float(f"{torch.as_tensor(v).double().sum():.9g}") for k, v in values.items()}
 
 
 PINNED = json.loads(PINS.read_text(encoding="utf-8"))
@@ -118,8 +124,8 @@ PINNED = json.loads(PINS.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("name", PINNED)
 def test_three_rounds_are_pinned(name):
-    held = pytest.approx(PINNED[name], rel=1e-6, abs=1e-9)
-    assert summary(*CASES[name]) == held, (
+    pinned = pytest.approx(PINNED[name], rel=1e-6, abs=1e-9)
+    assert summary(*CASES[name]) == pinned, (
         f"{name}: three rounds no longer give what is pinned; if that is meant, run "
         f"`python -m tests.fedlib.algorithms.test_pinned {name.split()[0]}` and `make recheck`"
     )

@@ -10,6 +10,7 @@ from tests.helpers.networks import NORM, RHO, mean_gradient, small
 from tests.helpers.problems import np_problem, objectives
 
 
+@pytest.mark.weekly
 def test_with_full_batches_the_constraint_is_met_in_the_limit():
     gamma = fl.PowerLaw(0.9, 0.6)
     algorithm = fl.ConstrainedSSCA(**NORM | {"levels": 0.3, "gamma": gamma})

@@ -56,7 +56,8 @@ def test_a_compressor_contracts_and_is_unbiased_as_it_says(example):
     else:
         sent = wire(x).unsqueeze(0)
     error = (sent - x).square().sum(1).mean() / x.square().sum()
-    contraction, variance = wire.contraction(WIRE_DIM), wire.variance(WIRE_DIM)
+    contraction = wire.contraction(WIRE_DIM)
+    variance = wire.variance(WIRE_DIM)
     if contraction is not None:
         assert 0 < contraction <= 1
         assert error <= (1 - contraction) * 1.03
@@ -86,7 +87,6 @@ def test_exactly_k_survive_ties_and_k_is_at_least_one():
 def test_what_is_refused():
     refuses("RandK: fraction must *got 1.5", RandK, 1.5)
     refuses("RandK: noise must be a result of draw()", RandK(0.5), torch.ones(4))
-    refuses("TopK: x must be a tensor of floats of shape [d]", TopK(0.5), torch.ones(2, 2))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,8 @@ class Shifted(Sketch):
 
 
 def test_both_sides_of_a_sketch_have_its_noise():
-    x, noise = torch.ones(2, 3), torch.full((2, 3), 0.5)
+    x = torch.ones(2, 3)
+    noise = torch.full((2, 3), 0.5)
     assert torch.equal(Shifted()(x, noise), x)
 
 

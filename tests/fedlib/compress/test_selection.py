@@ -36,10 +36,10 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 1.0])
-def test_positions_are_those_of_topk(name, share):
+def test_positions_are_those_of_topk(name):
     x = VECTORS[name]
-    assert_like_topk(x, max(1, round(share * len(x))))
+    for share in (0.0, 0.01, 0.1, 0.5, 1.0):
+        assert_like_topk(x, max(1, round(share * len(x))))
 
 
 def test_a_threshold_replaces_the_sort_where_no_magnitudes_are_equal(monkeypatch):
@@ -52,7 +52,9 @@ def test_a_threshold_replaces_the_sort_where_no_magnitudes_are_equal(monkeypatch
 
 def test_maps_and_captured_rounds_select_row_by_row():
     x = random(2, 3, DIM)
-    rows = torch.stack([torch.stack([largest_positions(row, 20) for row in part]) for part in x])
+    rows = torch.stack(
+        [torch.stack([largest_positions(row, 20) for row in matrix]) for matrix in x]
+    )
     compressed = torch.zeros_like(x).scatter(-1, rows, x.gather(-1, rows))
     wire = fl.TopK(20 / DIM)
     mapped = vmap(vmap(wire), in_dims=1, out_dims=1)

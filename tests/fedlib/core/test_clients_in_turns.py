@@ -28,20 +28,20 @@ def test_some_clients_at_a_time_give_the_same_round(name, seeds, monkeypatch):
             patch.setattr(federation, "LARGE_ROUND", 0)
             patch.setattr(federation, "CACHED", 3 * problem.dim)  # three clients at a time
             assert federation.clients_at_once(10, problem.dim) == 3
-            given, given_info = ends(algorithm, problem, seeds)
-        for x, y in zip(given, expected, strict=True):
+            actual, actual_info = ends(algorithm, problem, seeds)
+        for x, y in zip(actual, expected, strict=True):
             torch.testing.assert_close(x, y, rtol=1e-5, atol=1e-6)
         for key in ("bits_up", "bits_down"):
-            assert (given_info[key] == info[key]).all()
+            assert (actual_info[key] == info[key]).all()
 
 
 def test_rows_are_gathered_for_some_clients_at_a_time(monkeypatch):
     gathered = []
-    whole = fl.core.Problem.data_at
+    data_at = fl.core.Problem.data_at
 
     def noted(problem, rows):
         gathered.append(tuple(rows.shape))
-        return whole(problem, rows)
+        return data_at(problem, rows)
 
     mapped = []
 

@@ -18,7 +18,7 @@ from fedlib.testing.contract import messages, two_ends
 from fedlib.testing.examples import examples
 
 PROBLEM = quadratics(torch.ones(5, 8), torch.zeros(5, 8), level=0.5)
-EXAMPLES = [(name, k) for name, own in examples().items() for k in range(len(own))]
+EXAMPLES = [(name, k) for name, listed in examples().items() for k in range(len(listed))]
 
 
 @pytest.mark.parametrize("engine", [Vectorized, Sequential, Loop])

@@ -10,7 +10,9 @@ from fedlib.problems import quadratics
 from tests.helpers.expect import refuses
 
 EASY = quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-F, G, M = EASY.losses, EASY.gradient, EASY.metrics
+F = EASY.losses
+G = EASY.gradient
+M = EASY.metrics
 WRONG = {
     "losses": [
         lambda w, b: F(w, b)[:1],
@@ -46,6 +48,6 @@ METHOD = fl.FedSGM(lr=0.1, local_steps=1, participants=2, tolerance=0.05)
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])
 def test_functions_that_give_something_else_are_refused(name, value):
     problem = replace(EASY, **{name: value})
-    part = name if name in ("gradient", "metrics") else "losses"
-    words = f"{part[:6]}*must"  # metrics are named alone, or one by one
+    subject = name if name in ("gradient", "metrics") else "losses"
+    words = f"{subject[:6]}*must"  # metrics are named alone, or one by one
     refuses(words, fl.run, METHOD, problem, rounds=1, progress=False, error=(TypeError, ValueError))

@@ -58,21 +58,29 @@ def test_a_seed_has_a_stream_for_each_purpose_and_no_two_share_one():
 
 def test_the_draw_of_a_round_is_pinned():
     draw = draw_round(
-        PROBLEM, seeded(1, "rounds"), participants=3, local_steps=2, batch_size=2,
-        value_batch_size=3, uplink=RandK(0.5), downlink=RandK(0.25), resample=True,
-    )  # fmt: skip
+        PROBLEM,
+        seeded(1, "rounds"),
+        participants=3,
+        local_steps=2,
+        batch_size=2,
+        value_batch_size=3,
+        uplink=RandK(0.5),
+        downlink=RandK(0.25),
+        resample=True,
+    )
     for name, pinned in PINNED["round"].items():
         assert getattr(draw, name).tolist() == pinned, name
     alone = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, value_batch_size=2)
     assert alone.participants.tolist() == PINNED["round"]["participants"]
     assert alone.values.tolist() == PINNED["values alone"]
-    one = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, batch_size=2)
-    assert one.batches.shape == (3, 1, 2)
+    single = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, batch_size=2)
+    assert single.batches.shape == (3, 1, 2)
     assert (alone.value_clients, alone.batches, alone.uplink, alone.downlink) == ((), (), (), ())
 
 
 def test_minibatches_cover_the_rows_of_their_own_client_and_no_others():
-    rng, sizes = seeded(2, "rounds"), torch.tensor(PROBLEM.sizes)
+    rng = seeded(2, "rounds")
+    sizes = torch.tensor(PROBLEM.sizes)
     draws = [
         draw_round(PROBLEM, rng, participants=5, local_steps=40, batch_size=2, value_batch_size=60)
         for _ in range(3)
@@ -95,10 +103,10 @@ def test_the_coins_of_a_round_are_pinned():
 
 
 def test_distinct_numbers_are_pinned_on_both_of_its_ways():
-    few = distinct(12, (2, 2, 3), seeded(1, "rounds"))
-    many = distinct(11, (2, 3), seeded(1, "rounds"))
-    assert few.tolist() == PINNED["few"]
-    assert many.tolist() == PINNED["many"]
+    sparse = distinct(12, (2, 2, 3), seeded(1, "rounds"))
+    dense = distinct(11, (2, 3), seeded(1, "rounds"))
+    assert sparse.tolist() == PINNED["few"]
+    assert dense.tolist() == PINNED["many"]
     crowded = distinct(40, (2000, 10), seeded(1, "rounds"))
     assert (crowded.sort(-1).values.diff() > 0).all()
     assert (crowded.flatten().bincount(minlength=40) - 500).abs().max() < 100
@@ -106,30 +114,31 @@ def test_distinct_numbers_are_pinned_on_both_of_its_ways():
 
 @pytest.mark.parametrize(("size", "count"), [(1001, 250), (1001, 251), (5000, 3), (10**9, 4)])
 def test_a_few_of_many_are_distinct_and_in_the_order_in_which_they_were_drawn(size, count):
-    rng, plain = seeded(3, "rounds"), seeded(3, "rounds")
-    found = sample(size, count, rng).tolist()
-    assert len(set(found)) == count
-    assert 0 <= min(found) <= max(found) < size
+    rng = seeded(3, "rounds")
+    plain = seeded(3, "rounds")
+    numbers = sample(size, count, rng).tolist()
+    assert len(set(numbers)) == count
+    assert 0 <= min(numbers) <= max(numbers) < size
     if 4 * count > size:
-        assert found == torch.randperm(size, generator=plain)[:count].tolist()
+        assert numbers == torch.randperm(size, generator=plain)[:count].tolist()
     else:
         drawn = torch.randint(size, (3 * count,), generator=plain).tolist()
-        assert found == list(dict.fromkeys(drawn))[:count]
+        assert numbers == list(dict.fromkeys(drawn))[:count]
 
 
 @pytest.mark.parametrize("resample", [False, True])
 def test_the_draws_of_many_rounds_are_those_of_one_after_another(resample):
     method = fl.FedSGM(0.1, 2, 3, 0.05, resample_for_update=resample)
     problem = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
-    many = draw_many(method, [problem] * 2, [seeded(s, "rounds") for s in (0, 1)], 5)
+    together = draw_many(method, [problem] * 2, [seeded(s, "rounds") for s in (0, 1)], 5)
     for seed in (0, 1):
         rng = seeded(seed, "rounds")
         for t in range(5):
-            one = method.draw(problem, rng)
-            assert torch.equal(many.participants[t, seed], one.participants)
+            alone = method.draw(problem, rng)
+            assert torch.equal(together.participants[t, seed], alone.participants)
             if resample:
-                assert torch.equal(many.value_clients[t, seed], one.value_clients)
-    assert isinstance(many.value_clients, torch.Tensor) is resample
+                assert torch.equal(together.value_clients[t, seed], alone.value_clients)
+    assert isinstance(together.value_clients, torch.Tensor) is resample
 
 
 class Renamed(fl.FedAvg):
@@ -139,10 +148,10 @@ class Renamed(fl.FedAvg):
 
 def test_a_class_that_changes_sampling_changes_both_ways_of_drawing():
     problem = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
-    many = draw_many(Renamed(0.1, 2, 3), [problem], [seeded(0, "rounds")], 1)
-    one = Renamed(0.1, 2, 3).draw(problem, seeded(0, "rounds"))
-    assert many.participants[0, 0].tolist() == one.participants.tolist()
-    assert len(one.participants) == 2
+    together = draw_many(Renamed(0.1, 2, 3), [problem], [seeded(0, "rounds")], 1)
+    alone = Renamed(0.1, 2, 3).draw(problem, seeded(0, "rounds"))
+    assert together.participants[0, 0].tolist() == alone.participants.tolist()
+    assert len(alone.participants) == 2
 
 
 class OtherDraw(fl.FedAvg):

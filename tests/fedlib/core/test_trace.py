@@ -24,17 +24,17 @@ def trace():
 
 def test_what_is_saved_is_loaded(trace, tmp_path):
     trace.save(tmp_path / "a.json")
-    held = Trace.load(tmp_path / "a.json")
-    for kind in ("metrics", "info"):
-        assert getattr(held, kind).keys() == getattr(trace, kind).keys()
-        for name, values in getattr(trace, kind).items():
-            np.testing.assert_array_equal(getattr(held, kind)[name], values)
-    assert (held.rounds.tolist(), held.seeds) == (trace.rounds.tolist(), (3, 1))
-    assert held.config == trace.config
-    assert held.provenance == {**versions(), **trace.provenance}
-    np.testing.assert_array_equal(held.state, trace.state.w)
-    np.testing.assert_array_equal(held.output, np.asarray(trace.output))
-    held.save(tmp_path / "b.json")
+    loaded = Trace.load(tmp_path / "a.json")
+    for group in ("metrics", "info"):
+        assert getattr(loaded, group).keys() == getattr(trace, group).keys()
+        for name, values in getattr(trace, group).items():
+            np.testing.assert_array_equal(getattr(loaded, group)[name], values)
+    assert (loaded.rounds.tolist(), loaded.seeds) == (trace.rounds.tolist(), (3, 1))
+    assert loaded.config == trace.config
+    assert loaded.provenance == {**versions(), **trace.provenance}
+    np.testing.assert_array_equal(loaded.state, trace.state.w)
+    np.testing.assert_array_equal(loaded.output, np.asarray(trace.output))
+    loaded.save(tmp_path / "b.json")
     assert (tmp_path / "b.json").read_text(encoding="utf-8") == (tmp_path / "a.json").read_text(
         encoding="utf-8"
     )
@@ -42,12 +42,12 @@ def test_what_is_saved_is_loaded(trace, tmp_path):
 
 def test_a_large_model_is_left_out(trace, tmp_path):
     for dim, kept in ((LARGEST_MODEL, True), (LARGEST_MODEL + 1, False)):
-        parts = {**vars(trace), "state": torch.zeros(2, dim), "output": None}
+        fields = {**vars(trace), "state": torch.zeros(2, dim), "output": None}
         with nullcontext() if kept else pytest.warns(UserWarning, match="1001 parameters"):
-            Trace(**parts).save(tmp_path / "a.json")
-        held = Trace.load(tmp_path / "a.json")
-        assert (held.state is not None) == kept
-        assert held.output is None
+            Trace(**fields).save(tmp_path / "a.json")
+        loaded = Trace.load(tmp_path / "a.json")
+        assert (loaded.state is not None) == kept
+        assert loaded.output is None
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
@@ -59,7 +59,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 def test_a_trace_of_an_older_version_is_migrated(trace, tmp_path, monkeypatch):
     trace.save(tmp_path / "a.json")
-    before = Trace.load(tmp_path / "a.json")
+    original = Trace.load(tmp_path / "a.json")
 
     def rename_rounds(content):
         return {**content, "at": content["rounds"]}
@@ -69,9 +69,9 @@ def test_a_trace_of_an_older_version_is_migrated(trace, tmp_path, monkeypatch):
 
     newer = files.Format("trace", 3, {1: rename_rounds, 2: rename_back})
     monkeypatch.setattr("fedlib.core.trace.FORMAT", newer)
-    after = Trace.load(tmp_path / "a.json")
-    assert after.rounds.tolist() == before.rounds.tolist()
-    assert after.config == before.config
+    migrated = Trace.load(tmp_path / "a.json")
+    assert migrated.rounds.tolist() == original.rounds.tolist()
+    assert migrated.config == original.config
     monkeypatch.setattr("fedlib.core.trace.FORMAT", files.Format("trace", 3, {2: rename_back}))
     refuses(
         "store: a.json must have version 3 of the format 'trace', got 1",
@@ -81,10 +81,12 @@ def test_a_trace_of_an_older_version_is_migrated(trace, tmp_path, monkeypatch):
 
 
 def test_late_is_the_mean_of_the_last_starts_of_rounds():
-    held = Trace({"f": np.arange(12.0).reshape(1, 12)}, {}, np.arange(12), (0,), {}, {}, None, None)
-    assert held.of_rounds("f").tolist() == [list(range(11))]
-    assert held.late("f").tolist() == [9.5]  # two of eleven
-    assert held.late("f", 0.01).tolist() == [10.0]
+    counted = Trace(
+        {"f": np.arange(12.0).reshape(1, 12)}, {}, np.arange(12), (0,), {}, {}, None, None
+    )
+    assert counted.of_rounds("f").tolist() == [list(range(11))]
+    assert counted.late("f").tolist() == [9.5]  # two of eleven
+    assert counted.late("f", 0.01).tolist() == [10.0]
 
 
 def test_seeds_may_be_numbers_of_numpy(trace):
@@ -123,10 +125,10 @@ def test_a_module_with_tied_weights_is_restored_under_every_name(tmp_path):
     assert torch.equal(state["first.weight"].flatten(), trained.model())
     assert not torch.equal(state["first.weight"], module.first.weight)
     torch.save(state, tmp_path / "model.pt")
-    other = Tied()
-    other.load_state_dict(torch.load(tmp_path / "model.pt"))
-    other.second.bias.data.copy_(module.second.bias)
+    restored = Tied()
+    restored.load_state_dict(torch.load(tmp_path / "model.pt"))
+    restored.second.bias.data.copy_(module.second.bias)
     x = clients[0][0]
-    output = other(x).detach()
-    assert other.first.weight is other.second.weight
+    output = restored(x).detach()
+    assert restored.first.weight is restored.second.weight
     torch.testing.assert_close(output, trained.load_into(module)(x).detach())

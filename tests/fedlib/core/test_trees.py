@@ -26,15 +26,16 @@ def network(seed):
 
 
 def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():
-    common, equal = torch.arange(6), torch.ones(2)
+    common = torch.arange(6)
+    equal = torch.ones(2)
     trees = [
         {"a": (common.view(2, 3), torch.tensor([float(i)])), "b": equal.clone(), "none": ()}
         for i in range(3)
     ]
-    own, rest, together = partition_leaves(trees)
-    assert [x.shape for x in own] == [(3, 1), (3, 2)]  # equal numbers elsewhere are stacked
-    assert [x.data_ptr() for x in rest] == [common.data_ptr()]
-    again = together([x[1] for x in own], rest)
+    stacked, common_leaves, together = partition_leaves(trees)
+    assert [x.shape for x in stacked] == [(3, 1), (3, 2)]  # equal numbers elsewhere are stacked
+    assert [x.data_ptr() for x in common_leaves] == [common.data_ptr()]
+    again = together([x[1] for x in stacked], common_leaves)
     assert again.keys() == trees[1].keys()
     assert torch.equal(again["a"][0], common.view(2, 3))
     assert torch.equal(again["a"][1], torch.ones(1))
@@ -57,7 +58,9 @@ def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
 
 @pytest.mark.parametrize(("size", "count"), [(8, 2), (4, 3), (4, 4), (1, 1)])
 def test_all_ordered_choices_are_equally_likely(size, count):
-    rng, times, repeats = seeded(0, "rounds"), Counter(), 300
+    rng = seeded(0, "rounds")
+    times = Counter()
+    repeats = 300
     choices = list(permutations(range(size), count))
     rows = distinct(size, (repeats * len(choices), count), rng)
     times.update(map(tuple, rows.tolist()))

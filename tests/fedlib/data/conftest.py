@@ -15,7 +15,9 @@ class Site:
     """A local web site: `pages` by path, and a fault to plant."""
 
     def __init__(self):
-        self.pages, self.fault, self.asked = {}, None, []
+        self.pages = {}
+        self.fault = None
+        self.asked = []
         site = self
 
         class Handler(BaseHTTPRequestHandler):

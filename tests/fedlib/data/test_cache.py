@@ -13,12 +13,13 @@ from tests.helpers.tiny_data import DEAD, TINY, error_of, fill, listing
 
 def test_a_file_in_the_cache_needs_no_network_and_no_writing(cache, tiny):
     fill(cache, tiny())
-    before = listing(cache)
+    listed = listing(cache)
     folders = [cache, *(path for path in cache.rglob("*") if path.is_dir())]
     for folder in folders:
         folder.chmod(0o555)
     try:
-        train, test = data.mnist("train"), data.mnist("test")
+        train = data.mnist("train")
+        test = data.mnist("test")
         assert data.available("mnist")
         assert [path.parent for path in data.fetch("mnist")] == [cache / "MNIST/raw"] * 4
     finally:
@@ -27,7 +28,7 @@ def test_a_file_in_the_cache_needs_no_network_and_no_writing(cache, tiny):
     assert torch.equal(train.X, torch.from_numpy(TINY["train-images"].astype(np.uint8)))
     assert train.y.tolist() == TINY["train-labels"]
     assert test.y.tolist() == TINY["test-labels"]
-    assert listing(cache) == before
+    assert listing(cache) == listed
 
 
 def test_a_missing_file_is_downloaded_once_and_whole(cache, tiny, site):
@@ -39,8 +40,8 @@ def test_a_missing_file_is_downloaded_once_and_whole(cache, tiny, site):
     assert len(site.asked) == 2
     data.fetch("mnist")
     assert len(site.asked) == 4
-    found = {str(p.relative_to(cache)): p.read_bytes() for p in cache.rglob("*") if p.is_file()}
-    assert found == contents
+    stored = {str(p.relative_to(cache)): p.read_bytes() for p in cache.rglob("*") if p.is_file()}
+    assert stored == contents
 
 
 @pytest.mark.parametrize(
@@ -77,14 +78,14 @@ def test_a_damaged_file_is_named_and_left_alone(cache, tiny, site, damage):
     fill(cache, contents)
     path = "MNIST/raw/train-labels-idx1-ubyte.gz"
     (cache / path).write_bytes(damage(contents[path]))
-    before = listing(cache)
+    listed = listing(cache)
     text = error_of(lambda: data.mnist("train"))
     size = len(damage(contents[path]))
     assert text.startswith(
         f"mnist: train-labels-idx1-ubyte.gz in {cache}/MNIST/raw has a wrong checksum ({size} bytes"
     )
     assert f"{site.url}/train-labels-idx1-ubyte.gz" in text
-    assert listing(cache) == before
+    assert listing(cache) == listed
     assert site.asked == []
     assert not data.available("mnist")
     assert data.mnist("test").y.tolist() == TINY["test-labels"]  # the others still serve

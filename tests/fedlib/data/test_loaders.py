@@ -17,8 +17,9 @@ from tests.helpers.tiny_data import DEAD, fill, listing, sha
 
 def test_mnist(real):
     folder = real("mnist")
-    before = listing(folder)
-    train, test = data.mnist("train"), data.mnist("test")
+    listed = listing(folder)
+    train = data.mnist("train")
+    test = data.mnist("test")
     assert train.X.shape == (60000, 28, 28)
     assert test.X.shape == (10000, 28, 28)
     assert train.X.dtype == torch.uint8
@@ -28,7 +29,7 @@ def test_mnist(real):
     pixels = train.X[::7].double() / 255  # an odd step: even and odd images differ in the mean
     assert float(pixels.mean()) == pytest.approx(0.1307, abs=2e-3)
     assert float(pixels.std()) == pytest.approx(0.3081, abs=2e-3)
-    assert listing(folder) == before
+    assert listing(folder) == listed
 
 
 def test_fashion_mnist(real):
@@ -59,14 +60,15 @@ def test_cifar10_exact_part_of_the_packed_test_set(real):
     real("cifar10")
     if (data.cache_folder() / "cifar10/cifar-10-binary.tar.gz").exists():
         pytest.skip("the canonical archive is there, so the packed set is not read")
-    exact, whole = data.cifar10("test", exact_only=True), data.cifar10("test")
+    exact = data.cifar10("test", exact_only=True)
+    packed = data.cifar10("test")
     assert exact.X.shape == (1000, 32, 32, 3)
     assert exact.exact.all()
-    assert whole.X.shape == (10000, 32, 32, 3)
-    assert whole.y.bincount().tolist() == [1000] * 10
-    assert int(whole.exact.sum()) == 1000
-    assert torch.equal(whole.X[whole.exact], exact.X)
-    assert torch.equal(whole.y[whole.exact], exact.y)
+    assert packed.X.shape == (10000, 32, 32, 3)
+    assert packed.y.bincount().tolist() == [1000] * 10
+    assert int(packed.exact.sum()) == 1000
+    assert torch.equal(packed.X[packed.exact], exact.X)
+    assert torch.equal(packed.y[packed.exact], exact.y)
     assert exact.classes[int(exact.y[0])] == "cat"
 
 
@@ -84,13 +86,14 @@ def test_cifar10_packed_training_images_are_the_canonical_bytes(real):
 
 
 def test_breast_cancer_has_malignant_as_one_unless_asked():
-    table, other = data.breast_cancer(), data.breast_cancer(positive="benign")
+    table = data.breast_cancer()
+    turned = data.breast_cancer(positive="benign")
     assert table.X.shape == (569, 30)
     assert table.X.dtype == torch.float64
     assert table.y.bincount().tolist() == [357, 212]
     assert table.classes == ("benign", "malignant")
-    assert torch.equal(other.y, 1 - table.y)
-    assert other.classes == ("malignant", "benign")
+    assert torch.equal(turned.y, 1 - table.y)
+    assert turned.classes == ("malignant", "benign")
     radius = table.X[:, table.columns.index("mean radius")]
     assert radius[table.y == 1].mean() > radius[table.y == 0].mean()  # malignant ones are larger
     refuses("positive must be one of 'malignant', 'benign', got 'x'", data.breast_cancer, "x")
@@ -118,7 +121,8 @@ def test_adult_on_three_rows(cache, monkeypatch):
     files = tuple(data.File(path, sha(c), f"{DEAD}/{path}") for path, c in contents.items())
     monkeypatch.setitem(data.SOURCES, "adult", replace(data.SOURCES["adult"], files=files))
     fill(cache, contents)
-    train, test = data.adult("train"), data.adult("test")
+    train = data.adult("train")
+    test = data.adult("test")
     assert train["income"].tolist() == ["<=50K", ">50K"]
     assert test["income"].tolist() == ["<=50K"]
     assert test["age"].tolist() == [39]
@@ -146,7 +150,8 @@ def archive(cache, monkeypatch):
 
 def test_cifar10_prefers_the_archive(cache, archive):
     fill(cache, {"cifar10/labels.npz": b"damaged, but not asked for"})
-    test, train = data.cifar10("test", exact_only=True), data.cifar10("train")
+    test = data.cifar10("test", exact_only=True)
+    train = data.cifar10("train")
     assert train.X.shape == (10, 32, 32, 3)
     assert train.exact.all()
     assert test.y.tolist() == archive["test_batch"][:, 0].tolist()

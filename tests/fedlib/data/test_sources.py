@@ -12,10 +12,10 @@ FILES = [(name, file) for name, s in SOURCES.items() for file in (*s.files, *s.i
 @pytest.mark.parametrize("name", [n for n, s in SOURCES.items() if s.files or s.instead])
 def test_every_file_in_the_cache_has_its_checksum(real, name):
     real()
-    there = [f for n, f in FILES if n == name and (cache_folder() / f.path).exists()]
-    if not there:
+    cached = [f for n, f in FILES if n == name and (cache_folder() / f.path).exists()]
+    if not cached:
         pytest.skip(f"no file of {name} is in the data cache")
-    for file in there:
+    for file in cached:
         algorithm, _, expected = file.checksum.rpartition(":")
         content = (cache_folder() / file.path).read_bytes()
         assert hashlib.new(algorithm or "sha256", content).hexdigest() == expected, file.path

@@ -28,11 +28,11 @@ def class_counts(y, rows):
 @pytest.mark.parametrize("y", [BALANCED, UNEVEN], ids=["balanced", "uneven"])
 class TestEverySplit:
     def test_the_generator_decides_and_the_global_one_does_not(self, make, y):
-        before = torch.get_rng_state()
-        first = make(y, 5, generator(1))
-        assert torch.equal(first, make(y, 5, generator(1)))
-        assert not torch.equal(first, make(y, 5, generator(2)))
-        assert torch.equal(before, torch.get_rng_state())
+        global_state = torch.get_rng_state()
+        rows = make(y, 5, generator(1))
+        assert torch.equal(rows, make(y, 5, generator(1)))
+        assert not torch.equal(rows, make(y, 5, generator(2)))
+        assert torch.equal(global_state, torch.get_rng_state())
 
 
 def test_iid_gives_every_client_the_same_class_counts():
@@ -98,11 +98,11 @@ SMALL = {
 }
 
 
-def as_lists(found):
+def as_lists(value):
     """Tensors as lists, also in tuples."""
-    if isinstance(found, torch.Tensor):
-        return found.tolist()
-    return [as_lists(part) for part in found] if isinstance(found, tuple) else found
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    return [as_lists(entry) for entry in value] if isinstance(value, tuple) else value
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -4,11 +4,7 @@ import errno
 import math
 import os
 import resource
-import signal
 import stat
-import subprocess
-import sys
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -23,17 +19,24 @@ from fedlib.engine import loop as walk
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import read_sealed
 from fedlib.problems import pareto, quadratics
+from tests.helpers import other_process as program
 from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
 from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
 
 SGM = fl.FedSGM(
-    lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
-    uplink=fl.TopK(0.1), downlink=fl.TopK(0.1),
-)  # fmt: skip
+    lr=0.3,
+    local_steps=3,
+    participants=10,
+    tolerance=0.05,
+    switch=fl.Soft(40.0),
+    uplink=fl.TopK(0.1),
+    downlink=fl.TopK(0.1),
+)
 A = torch.ones(4, 2, dtype=torch.float64)
-AVG, TOY = fl.FedAvg(lr=0.1, local_steps=1, participants=2), quadratics(A, 0 * A, level=0.5)
+AVG = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
+TOY = quadratics(A, 0 * A, level=0.5)
 
 
 def quiet(algorithm, problem=TOY, **options):
@@ -45,26 +48,30 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def same(one, other):
-    for part in ("metrics", "info"):
-        for name, values in getattr(other, part).items():
-            np.testing.assert_array_equal(getattr(one, part)[name], values)
-    for x, y in zip(one.state, other.state, strict=True):
-        assert torch.equal(x, y)
+def same(trace, expected):
+    """Both traces have the same curves and the same end, digit for digit."""
+    assert trace.rounds.tolist() == expected.rounds.tolist()
+    for group in ("metrics", "info"):
+        curves = getattr(trace, group)
+        for name, values in getattr(expected, group).items():
+            np.testing.assert_array_equal(curves[name], values)
+    for field, expected_field in zip(trace.state, expected.state, strict=True):
+        assert torch.equal(field, expected_field)
 
 
-def stopped(monkeypatch, path, after, **settings):
+def stopped(monkeypatch, path, rounds_done, **settings):
     """A run that Ctrl-C ends once it has done some rounds."""
-    step, done = BatchedRuns.compute, []
+    compute = BatchedRuns.compute
+    calls = []
 
-    def counted(self, state, draw, number=0):
-        done.append(1)
-        if len(done) > after:
+    def interrupted(self, state, draw, number=0):
+        calls.append(number)
+        if len(calls) > rounds_done:
             raise KeyboardInterrupt
-        return step(self, state, draw)
+        return compute(self, state, draw)
 
     with monkeypatch.context() as patch:
-        patch.setattr(BatchedRuns, "compute", counted)
+        patch.setattr(BatchedRuns, "compute", interrupted)
         patch.setattr(walk, "SHORT", math.inf)  # 1, 2, 4, ... rounds, however busy the machine
         with pytest.raises(KeyboardInterrupt):
             quiet(SGM, np_problem, checkpoint=path, checkpoint_seconds=0, **settings)
@@ -77,63 +84,58 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     assert read_sealed(path)["round"] == 20
     stopped(monkeypatch, path, 10, **settings)
     assert read_sealed(path)["round"] == 20 + 10
-    same(quiet(SGM, np_problem, checkpoint=path, **settings), quiet(SGM, np_problem, **settings))
+    continued = quiet(SGM, np_problem, checkpoint=path, **settings)
+    same(continued, quiet(SGM, np_problem, **settings))
 
 
-def test_a_finished_run_is_not_run_again(tmp_path):
-    first = quiet(AVG, rounds=60, checkpoint=tmp_path / "c.pt")
-    again = quiet(AVG, rounds=60, checkpoint=tmp_path / "c.pt")
-    same(again, first)
+def test_a_finished_run_is_not_run_again(tmp_path, monkeypatch):
+    finished = quiet(AVG, rounds=60, checkpoint=tmp_path / "c.pt")
+    step = BatchedRuns.step
+    calls = []
+
+    def noted(*arguments):
+        calls.append(arguments)
+        return step(*arguments)
+
+    monkeypatch.setattr(BatchedRuns, "step", noted)
+    same(quiet(AVG, rounds=60, checkpoint=tmp_path / "c.pt"), finished)
+    assert not calls
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.5, 0.7, 0.99])
-def test_a_flipped_bit_is_refused(tmp_path, share):
+def test_a_flipped_bit_is_refused(tmp_path):
     path = tmp_path / "run.pt"
     quiet(AVG, checkpoint=path)
-    held = bytearray(path.read_bytes())
-    held[int(share * len(held))] ^= 1
-    path.write_bytes(held)
-    refuses("run: checkpoint run.pt must *", quiet, AVG, checkpoint=path)
+    whole_file = path.read_bytes()
+    for share in (0.0, 0.01, 0.3, 0.5, 0.7, 0.99):
+        content = bytearray(whole_file)
+        content[int(share * len(content))] ^= 1
+        path.write_bytes(content)
+        refuses("run: checkpoint run.pt must *", quiet, AVG, checkpoint=path)
 
 
-LONG = """
-import sys, torch, fedlib as fl
-from fedlib import problems
-a = torch.ones(4, 2, dtype=torch.float64)
-fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=500,
-       evaluate_every=50, checkpoint=sys.argv[1], checkpoint_seconds=0.0, progress=False)
-"""
-
-
-def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
-    path = tmp_path / "run.pt"
-    child = subprocess.Popen([sys.executable, "-c", LONG, path])
-    while child.poll() is None and not path.exists():
-        time.sleep(0.01)
-    child.kill()
-    child.wait()
-    assert 0 < read_sealed(path)["round"] < 500
-    options = {"rounds": 500, "evaluate_every": 50}
+def test_a_killed_run_goes_on_to_the_same_numbers(other_process):
+    path = other_process / "run.pt"
+    assert 0 < read_sealed(path)["round"] < program.ROUNDS
+    options = {"rounds": program.ROUNDS, "evaluate_every": program.EVALUATE_EVERY}
     same(quiet(AVG, checkpoint=path, **options), quiet(AVG, **options))
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "run.pt"
     quiet(AVG, checkpoint=path)
-    other = replace(AVG, lr=0.2)
-    refuses("must belong to this run*other parameters", quiet, other, checkpoint=path)
+    faster = replace(AVG, lr=0.2)
+    refuses("must belong to this run*other parameters", quiet, faster, checkpoint=path)
     refuses("must have at most the run's 5 rounds", quiet, AVG, rounds=5, checkpoint=path)
     same(quiet(AVG, checkpoint=path), quiet(AVG))  # nothing was lost
 
 
-@pytest.mark.parametrize("every", further_weekly([1, 5, 7], [7]))
-def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(every, tmp_path):
-    path, settings = tmp_path / "run.pt", {"seeds": [0, 1], "evaluate_every": every}
+@pytest.mark.parametrize("evaluate_every", further_weekly([1, 5, 7], [7]))
+def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(evaluate_every, tmp_path):
+    path = tmp_path / "run.pt"
+    settings = {"seeds": [0, 1], "evaluate_every": evaluate_every}
     quiet(SGM, np_problem, rounds=20, checkpoint=path, **settings)
-    more = quiet(SGM, np_problem, rounds=33, checkpoint=path, **settings)
-    whole = quiet(SGM, np_problem, rounds=33, **settings)
-    same(more, whole)
-    assert list(more.rounds) == list(whole.rounds)
+    continued = quiet(SGM, np_problem, rounds=33, checkpoint=path, **settings)
+    same(continued, quiet(SGM, np_problem, rounds=33, **settings))
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
@@ -166,21 +168,22 @@ def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, w
 
 
 def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp_path):
-    path, settings = tmp_path / "run.pt", {"rounds": 200, "evaluate_every": 25}
-    quiet(AVG, **settings, checkpoint=path)
+    path = tmp_path / "run.pt"
+    settings = {"rounds": 200, "evaluate_every": 25}
+    expected = quiet(AVG, **settings, checkpoint=path)
     size = path.stat().st_size - 1000  # too little for the last one
     path.unlink()
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         words = "run: checkpoint run.pt must be written*File too large; the last checkpoint is"
         options = {"checkpoint": path, "checkpoint_seconds": 0, **settings}
         refuses(words, quiet, AVG, error=OSError, **options)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert names(tmp_path) == ["run.pt"]
     assert 0 < read_sealed(path)["round"] < 200
-    same(quiet(AVG, checkpoint=path, **settings), quiet(AVG, **settings))
+    same(quiet(AVG, checkpoint=path, **settings), expected)
 
 
 def test_nothing_half_written_remains(tmp_path):
@@ -192,29 +195,24 @@ def test_nothing_half_written_remains(tmp_path):
     assert names(tmp_path / "deep") == []
 
 
-def test_what_a_killed_process_left_half_written_is_removed_after_a_day(tmp_path):
-    code = (
-        "import os, signal, sys; from pathlib import Path; from fedlib.core import files\n"
-        "files.atomic_write(Path(sys.argv[1]), lambda f: os.kill(os.getpid(), signal.SIGKILL))"
-    )
-    done = subprocess.run((sys.executable, "-c", code, str(tmp_path / "x")), check=False)
-    assert done.returncode == -signal.SIGKILL
-    (left,) = names(tmp_path)
-    assert left.startswith(PART)
-    atomic_write(tmp_path / "y", lambda file: file.write(b"y"))
-    assert names(tmp_path) == [left, "y"]  # it may be of a process that is still writing
-    os.utime(tmp_path / left, (0, 0))
-    atomic_write(tmp_path / "z", lambda file: file.write(b"z"))
-    assert names(tmp_path) == ["y", "z"]
+def test_what_a_killed_process_left_half_written_is_removed_after_a_day(other_process):
+    folder = other_process / "half"
+    (half_written,) = names(folder)
+    assert half_written.startswith(PART)
+    atomic_write(folder / "y", lambda file: file.write(b"y"))
+    assert names(folder) == [half_written, "y"]  # it may be of a process that is still writing
+    os.utime(folder / half_written, (0, 0))
+    atomic_write(folder / "z", lambda file: file.write(b"z"))
+    assert names(folder) == ["y", "z"]
 
 
-@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o002, 0o664)])
 def test_the_umask_is_kept(tmp_path, umask, mode):
-    before = os.umask(umask)
+    usual_umask = os.umask(umask)
     try:
         atomic_write(tmp_path / "x", lambda file: file.write(b"x"))
     finally:
-        os.umask(before)
+        os.umask(usual_umask)
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == mode
 
 
@@ -269,31 +267,37 @@ ROWS = pareto(normal(4, 6, 1, 3))
 
 
 @pytest.mark.parametrize("action", [lambda: True, fail, interrupt])
-@pytest.mark.parametrize("method", [COINS, [COINS, replace(COINS, lr=0.2)]])
-def test_a_run_that_its_callback_ends_goes_on_to_the_same_numbers(tmp_path, action, method):
+@pytest.mark.parametrize("grid", [[COINS], [COINS, replace(COINS, lr=0.2)]])
+def test_a_run_that_its_callback_ends_goes_on_to_the_same_numbers(tmp_path, action, grid):
     path = tmp_path / "run.pt"
     with suppress(Ended, KeyboardInterrupt):
-        quiet(method, ROWS, checkpoint=path, callback=at_call(5, action), **STEPS)
+        quiet(grid, ROWS, checkpoint=path, callback=at_call(5, action), **STEPS)
     assert read_sealed(path)["round"] == 16
-    again, whole = (quiet(method, ROWS, checkpoint=p, **STEPS) for p in (path, None))
-    for one, other in zip(again, whole, strict=True) if type(method) is list else [(again, whole)]:
-        same(one, other)
-        assert list(one.rounds) == list(other.rounds)
+    continued = quiet(grid, ROWS, checkpoint=path, **STEPS)
+    uninterrupted = quiet(grid, ROWS, **STEPS)
+    for trace, expected in zip(continued, uninterrupted, strict=True):
+        same(trace, expected)
 
 
-@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
-@pytest.mark.parametrize("ended", [1, 2, 7, 8, 9, 29])
+@pytest.mark.parametrize(
+    ("engine", "ended"),
+    [
+        *((fl.Vectorized, ended) for ended in (1, 2, 7, 8, 9, 29)),
+        (fl.Sequential, 8),
+    ],
+)
 def test_ctrl_c_in_any_round_leaves_the_last_whole_round(tmp_path, monkeypatch, ended, engine):
-    path, step = tmp_path / "run.pt", BatchedRuns.compute
+    path = tmp_path / "run.pt"
+    compute = BatchedRuns.compute
 
-    def ending(self, state, draw, number=0):
+    def interrupted(self, state, draw, number=0):
         if number == ended:
             raise KeyboardInterrupt
-        return step(self, state, draw, number)
+        return compute(self, state, draw, number)
 
     options = {"engine": engine, "schedules": {"lr": fl.PowerLaw(1.0, 0.5)}, **STEPS}
     with monkeypatch.context() as patch:
-        patch.setattr(BatchedRuns, "compute", ending)
+        patch.setattr(BatchedRuns, "compute", interrupted)
         with pytest.raises(KeyboardInterrupt):
             quiet(COINS, ROWS, checkpoint=path, **options)
     assert read_sealed(path)["round"] == ended
@@ -321,19 +325,19 @@ def test_a_metric_that_fails_in_a_later_round_leaves_the_last_whole_round(tmp_pa
     assert read_sealed(path)["metrics"]["norm"].shape == (1, 2, 4)
 
 
-def test_a_run_that_diverges_leaves_a_finite_checkpoint_and_diverges_again_in_the_same_round(
-    tmp_path,
-):
-    path, wild = tmp_path / "run.pt", replace(AVG, lr=1e25)
-    texts = []
+def test_a_run_that_diverges_leaves_a_finite_checkpoint_and_diverges_again_alike(tmp_path):
+    path = tmp_path / "run.pt"
+    wild = replace(AVG, lr=1e25)
+    errors = []
     for _ in range(2):
         with pytest.raises(fl.Diverged) as caught:
             quiet(wild, rounds=60, checkpoint=path)
-        texts.append((str(caught.value), caught.value.round))
-    assert texts[0] == texts[1]
-    held = read_sealed(path)
-    assert 0 < held["round"] <= texts[0][1]
-    assert all(x.isfinite().all() for x in held["state"])
+        errors.append(caught.value)
+    assert str(errors[0]) == str(errors[1])
+    assert errors[0].round == errors[1].round
+    content = read_sealed(path)
+    assert 0 < content["round"] <= errors[0].round
+    assert all(x.isfinite().all() for x in content["state"])
 
 
 def test_a_run_that_fails_in_its_first_round_leaves_no_checkpoint(tmp_path):
@@ -344,6 +348,6 @@ def test_a_run_that_fails_in_its_first_round_leaves_no_checkpoint(tmp_path):
 
 
 def test_a_stopped_run_is_continued_from_its_trace_too():
-    part = quiet(COINS, ROWS, callback=at_call(5, lambda: True), **STEPS)
-    assert part.rounds[-1] == 16
-    same(quiet(COINS, ROWS, start=part, **STEPS), quiet(COINS, ROWS, **STEPS))
+    stopped_trace = quiet(COINS, ROWS, callback=at_call(5, lambda: True), **STEPS)
+    assert stopped_trace.rounds[-1] == 16
+    same(quiet(COINS, ROWS, start=stopped_trace, **STEPS), quiet(COINS, ROWS, **STEPS))

@@ -22,8 +22,9 @@ def made(sizes=(12, 12, 12), objective=None, **options):
     clients = [
         (normal(m, 4, seed=j).float(), normal(m, seed=j + 9).float()) for j, m in enumerate(sizes)
     ]
-    first, last = models.mlp((4, 16)), models.mlp((16, 2))
-    module = nn.Sequential(nn.Dropout(0.2), *first, nn.ReLU(), nn.Dropout(0.5), *last)
+    hidden = models.mlp((4, 16))
+    output = models.mlp((16, 2))
+    module = nn.Sequential(nn.Dropout(0.2), *hidden, nn.ReLU(), nn.Dropout(0.5), *output)
     return from_clients(clients, module=module, objective=objective or squares(0), **options)
 
 
@@ -60,11 +61,12 @@ def test_a_seed_has_the_masks_that_it_has_alone_and_in_every_engine(name):
 
 def test_the_masks_of_clients_steps_rounds_and_rows_differ():
     problem = made((200, 200, 200))
-    method, fed = fl.FedAvg(0.0001, 3, 3), fl.Loop(problem)
+    method = fl.FedAvg(0.0001, 3, 3)
+    fed = fl.Loop(problem)
     rng = seeded(0, "rounds")
     draws = [draw_with_coin(method, problem, rng) for _ in range(2)]
     coins = set()
-    one = problem.rows_of_client(torch.tensor(0))
+    client_rows = problem.rows_of_client(torch.tensor(0))
     for draw in draws:
         fed.clients(draw)
         for number in range(3):
@@ -72,12 +74,14 @@ def test_the_masks_of_clients_steps_rounds_and_rows_differ():
                 fed.clients(draw)._replace(number=torch.tensor(number))
             ).loss_function
             for _ in range(3):
-                losses(problem.w0, one)
+                losses(problem.w0, client_rows)
                 coins.add(int(losses.coin + 15_485_863 * losses.evaluations))
     assert len(coins) == 2 * 3 * 3
-    values = [float(problem.losses(problem.w0, one, coin=torch.tensor(c))[0]) for c in coins]
+    values = [
+        float(problem.losses(problem.w0, client_rows, coin=torch.tensor(c))[0]) for c in coins
+    ]
     assert len(set(values)) == len(coins)
-    plain = problem.losses(problem.w0, one, train=False)[0]
+    plain = problem.losses(problem.w0, client_rows, train=False)[0]
     assert all(value != float(plain) for value in values)
     assert fl.Vectorized(problem).coin is None
 
@@ -99,16 +103,20 @@ def test_masks_keep_the_share_that_was_asked_for():
 def test_a_run_with_dropout_resumes_and_continues_to_the_same_numbers(tmp_path):
     method, problem = CASES["batches"]
     options = {"seeds": (0, 1), "progress": False, "evaluate_every": 4}
-    whole = fl.run(method, problem, rounds=30, **options)
-    part = fl.run(
-        method, problem, rounds=30, checkpoint=tmp_path / "c",
-        callback=lambda t, *_: t >= 8, **options,
-    )  # fmt: skip
-    assert part.rounds[-1] == 8
+    uninterrupted = fl.run(method, problem, rounds=30, **options)
+    stopped = fl.run(
+        method,
+        problem,
+        rounds=30,
+        checkpoint=tmp_path / "c",
+        callback=lambda t, *_: t >= 8,
+        **options,
+    )
+    assert stopped.rounds[-1] == 8
     again = fl.run(method, problem, rounds=30, checkpoint=tmp_path / "c", **options)
-    continued = fl.run(method, problem, rounds=30, start=part, **options)
-    for other in (again, continued):
-        assert torch.equal(other.state.w, whole.state.w)
+    continued = fl.run(method, problem, rounds=30, start=stopped, **options)
+    for trace in (again, continued):
+        assert torch.equal(trace.state.w, uninterrupted.state.w)
 
 
 def test_the_common_checks_hold_with_dropout():

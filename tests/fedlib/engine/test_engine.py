@@ -6,8 +6,9 @@ import torch
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.core.trees import index_tree
+from fedlib.engine import batch
 from fedlib.engine import compile as module
-from fedlib.engine.batch import CAPTURE, BatchedRuns
+from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.capture import CapturedGradient, capture, merge_equal_nodes
 from fedlib.engine.start import first_progress
 from fedlib.problems import quadratics
@@ -24,8 +25,8 @@ CPU = torch.device("cpu")
 def prepared(algorithm, problem, grid=1, seeds=(0,)):
     """Runs, their start, and the draw of the first round."""
     runs = BatchedRuns([algorithm] * grid, problem, seeds, CPU, None)
-    now = first_progress(runs)
-    return runs, now, index_tree(runs.draws(now.rngs, 1), 0)
+    progress = first_progress(runs)
+    return runs, progress, index_tree(runs.draws(progress.rngs, 1), 0)
 
 
 def targets(captured):
@@ -42,15 +43,15 @@ CAPTURED = [
 @pytest.mark.parametrize("name", further_weekly(examples(), CAPTURED))
 def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name):
     algorithm, problem = examples()[name][0]
-    runs, now, draw = prepared(algorithm, problem)
-    short = capture(runs._step, *runs.fixed, now.state, draw)
+    runs, progress, draw = prepared(algorithm, problem)
+    short = capture(runs._step, *runs.fixed, progress.state, draw)
     recorded = len(targets(short))
     short.apply((merge_equal_nodes,))
     assert len(targets(short)) < recorded
-    after, info = runs.step(now.state, draw)
-    found, told = short(*runs.fixed, now.state, draw)
-    torch.testing.assert_close(tuple(found), tuple(after), equal_nan=True)
-    torch.testing.assert_close(told, info, equal_nan=True)
+    mapped, info = runs.step(progress.state, draw)
+    captured_state, captured_info = short(*runs.fixed, progress.state, draw)
+    torch.testing.assert_close(tuple(captured_state), tuple(mapped), equal_nan=True)
+    torch.testing.assert_close(captured_info, info, equal_nan=True)
 
 
 def test_dead_code_is_dropped_and_equal_operations_are_merged():
@@ -73,7 +74,9 @@ def test_a_gradient_is_captured_once_a_shape():
         calls.append(1)
         return (batch.weight @ (batch.data[0] @ w - 1).square())[None]
 
-    gradient, w, weights = CapturedGradient(losses), normal(3), torch.ones(1).double()
+    gradient = CapturedGradient(losses)
+    w = normal(3)
+    weights = torch.ones(1).double()
     for rows in (4, 4, 5, 4):
         x = normal(rows, 3)
         batch = Batch((x,), torch.full((rows,), 1 / rows, dtype=torch.float64))
@@ -82,38 +85,51 @@ def test_a_gradient_is_captured_once_a_shape():
     assert len(calls) == 4  # two shapes, each captured and compared
 
 
-def compiled(monkeypatch, algorithm, problem, rounds, every=1, **options):
+CAPTURE = 20  # rounds of a run that is captured here
+
+
+def compiled(monkeypatch, algorithm, problem, rounds, evaluate_every=1, **options):
     """A run whose rounds are compiled, and the same run without."""
-    plain = fl.run(
-        algorithm, problem, rounds=rounds, evaluate_every=every, progress=False, **options
-    )
+    monkeypatch.setattr(batch, "CAPTURE", CAPTURE)
+    options |= {"rounds": rounds, "evaluate_every": evaluate_every, "progress": False}
+    plain = fl.run(algorithm, problem, **options)
     with monkeypatch.context() as patch:
         patch.setattr(module, "LONG", 0.0)
-        fast = fl.run(
-            algorithm, problem, rounds=rounds, evaluate_every=every, progress=False, **options
-        )
+        fast = fl.run(algorithm, problem, **options)
     return fast, plain
 
 
-def test_compiled_rounds_agree_with_captured_ones(monkeypatch):
+def take_as_captured(graph, example, on_gpu):
+    """In place of torch's compiler: the captured operations, as they are."""
+    return graph
+
+
+@pytest.mark.parametrize(
+    "compile_graph",
+    [take_as_captured, pytest.param(module.compile_graph, marks=pytest.mark.weekly)],
+    ids=["as captured", "by torch's compiler"],
+)
+def test_compiled_rounds_agree_with_captured_ones(compile_graph, monkeypatch):
+    monkeypatch.setattr(module, "compile_graph", compile_graph)
     method = fl.FedSGM(0.1, 2, 3, 0.05)
     problem = quadratics(normal(6, 4), normal(6, 4), level=0.5)
     # ten rounds are two calls of the compiled function: the second must leave the first's results
     fast, plain = compiled(monkeypatch, method, problem, CAPTURE + 3, 10, seeds=[0, 1])
     assert fast.provenance["compiled"] > CAPTURE / 2
     assert plain.provenance["compiled"] == 0
-    for name, curve in plain.metrics.items():
-        torch.testing.assert_close(*map(torch.as_tensor, (fast.metrics[name], curve)))
-    for name, curve in plain.info.items():
-        torch.testing.assert_close(*map(torch.as_tensor, (fast.info[name], curve)))
+    for name, curve in [*plain.metrics.items(), *plain.info.items()]:
+        curves = fast.metrics | fast.info
+        torch.testing.assert_close(torch.as_tensor(curves[name]), torch.as_tensor(curve))
     torch.testing.assert_close(tuple(fast.state), tuple(plain.state))
 
 
-def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
-    def wrong(graph, example, on_gpu):
-        return lambda *leaves: [x + 1e-3 if x.is_floating_point() else x for x in graph(*leaves)]
+def add_an_error(graph, example, on_gpu):
+    """In place of torch's compiler: operations whose results are wrong in the third digit."""
+    return lambda *leaves: [x + 1e-3 if x.is_floating_point() else x for x in graph(*leaves)]
 
-    monkeypatch.setattr(module, "compile_graph", wrong)
+
+def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
+    monkeypatch.setattr(module, "compile_graph", add_an_error)
     with pytest.warns(UserWarning, match="captured, not compiled: torch's compiler makes other"):
         fast, plain = compiled(monkeypatch, fl.FedAvg(0.1, 1, 3), quadratics(), CAPTURE)
     assert fast.provenance["compiled"] == 0
@@ -121,7 +137,9 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 
 
 def test_a_simulator_is_mapped_as_it_is():
-    runs, now, _ = prepared(PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3))
+    runs, progress, _ = prepared(
+        PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3)
+    )
     mapped = runs._step
-    assert runs.speed_up(now.state, 10**9, 1) is None
+    assert runs.speed_up(progress.state, 10**9, 1) is None
     assert runs._step is mapped

@@ -21,9 +21,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 SGM = fl.FedSGM(
-    lr=0.1, local_steps=5, participants=10, tolerance=0.05, uplink=fl.TopK(0.2),
+    lr=0.1,
+    local_steps=5,
+    participants=10,
+    tolerance=0.05,
+    uplink=fl.TopK(0.2),
     downlink=fl.TopK(0.2),
-)  # fmt: skip
+)
 AVERAGING = fl.FedAvg(lr=0.1, local_steps=2, participants=5, batch_size=8)
 METHODS = {
     "hard": SGM,
@@ -46,12 +50,12 @@ def digits():
 def traces(method, device, **options):
     problem = digits() if method is AVERAGING else single
     options = {"rounds": 12, "seeds": [0, 1], **options}
-    given = fl.run(method, problem, device=device, progress=False, **options)
-    return given if isinstance(given, list) else [given]
+    result = fl.run(method, problem, device=device, progress=False, **options)
+    return result if isinstance(result, list) else [result]
 
 
-def assert_same(given, expected):
-    for a, b in zip(given, expected, strict=True):
+def assert_same(actual, expected):
+    for a, b in zip(actual, expected, strict=True):
         for name, values in b.metrics.items():
             np.testing.assert_allclose(a.metrics[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
         for name, values in b.info.items():
@@ -74,13 +78,13 @@ def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
     def problem(seed):
         return cartpole(seed, clients=3, environments=2, evaluation=4)
 
-    here, there = (
+    cpu, gpu = (
         fl.run(method, problem, rounds=1, seeds=[0, 1], device=device, progress=False)
         for device in ("cpu", "cuda")
     )
-    moved = (here.state.w - torch.stack([problem(s).w0 for s in (0, 1)])).abs().max()
-    torch.testing.assert_close(here.state.w, there.state.w, atol=0.02 * float(moved), rtol=0)
-    np.testing.assert_allclose(here.info["g_hat"], there.info["g_hat"], atol=0.6)
+    moved = (cpu.state.w - torch.stack([problem(s).w0 for s in (0, 1)])).abs().max()
+    torch.testing.assert_close(cpu.state.w, gpu.state.w, atol=0.02 * float(moved), rtol=0)
+    np.testing.assert_allclose(cpu.info["g_hat"], gpu.info["g_hat"], atol=0.6)
 
 
 def test_auto_takes_the_gpu():
@@ -92,10 +96,10 @@ def test_auto_takes_the_gpu():
 def test_a_checkpoint_of_the_gpu_resumes_on_the_cpu(tmp_path):
     path = tmp_path / "run.pt"
     traces(SGM, "cuda", rounds=6, checkpoint=path)
-    held = read_sealed(path)
-    assert held["round"] == 6
-    assert {x.device.type for x in held["state"]} == {"cpu"}
+    content = read_sealed(path)
+    assert content["round"] == 6
+    assert {x.device.type for x in content["state"]} == {"cpu"}
     # as if the run of twelve rounds had been killed here
-    held["config"] = held["config"].replace('"rounds": 6', '"rounds": 12')
-    write_sealed(path, held)
+    content["config"] = content["config"].replace('"rounds": 6', '"rounds": 12')
+    write_sealed(path, content)
     assert_same(traces(SGM, "cpu", checkpoint=path), traces(SGM, "cpu"))

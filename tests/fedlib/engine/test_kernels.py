@@ -13,7 +13,10 @@ from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model
 from tests.helpers.randoms import generator
 
-CLIENTS, ROWS, FEATURES, CLASSES = 6, 50, 300, 40
+CLIENTS = 6
+ROWS = 50
+FEATURES = 300
+CLASSES = 40
 
 
 @pytest.fixture
@@ -41,7 +44,8 @@ def assert_same(function, *arguments, passes):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_large_product_is_computed_by_onednn(onednn, turned):
-    a, b = random(400, 300), random(40, 300).T if turned else random(300, 40)
+    a = random(400, 300)
+    b = random(40, 300).T if turned else random(300, 40)
     assert "fedlib_kernels.mm.default" in assert_same(torch.mm, a, b, passes=[choose_kernels])
 
 
@@ -66,22 +70,24 @@ def test_a_product_with_a_bias_keeps_its_bias(onednn):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_clients_that_share_a_matrix_have_one_product(onednn, side):
-    shared, each = random(CLASSES, FEATURES), random(CLIENTS, ROWS, FEATURES)
+    shared = random(CLASSES, FEATURES)
+    separate = random(CLIENTS, ROWS, FEATURES)
 
-    def on_the_left(shared, each):
-        return torch.bmm(shared.expand(CLIENTS, -1, -1), each.transpose(1, 2))
+    def on_the_left(shared, separate):
+        return torch.bmm(shared.expand(CLIENTS, -1, -1), separate.transpose(1, 2))
 
-    def on_the_right(shared, each):
-        return torch.bmm(each, shared.T.unsqueeze(0).expand(CLIENTS, -1, -1))
+    def on_the_right(shared, separate):
+        return torch.bmm(separate, shared.T.unsqueeze(0).expand(CLIENTS, -1, -1))
 
     function = on_the_left if side == "left" else on_the_right
-    names = assert_same(function, shared, each, passes=[choose_kernels])
+    names = assert_same(function, shared, separate, passes=[choose_kernels])
     assert "fedlib_kernels.mm.default" in names
     assert "aten.bmm.default" not in names
 
 
 def test_long_rows_are_copied_whole(onednn):
-    data, places = random(3000, 300), torch.randint(3000, (2000,), generator=generator())
+    data = random(3000, 300)
+    places = torch.randint(3000, (2000,), generator=generator())
     names = assert_same(
         lambda data, places: data.index_select(0, places), data, places, passes=[choose_kernels]
     )
@@ -131,7 +137,8 @@ def averaged_layers(w, errors, rows):
 def test_a_mean_moves_to_the_product(function):
     biases = CLASSES if function is averaged_layers else 0
     w = random(CLASSES * FEATURES + biases)
-    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    errors = random(CLIENTS, ROWS, CLASSES)
+    rows = random(CLIENTS, ROWS, FEATURES)
     names = assert_same(function, w, errors, rows, passes=[average_early])
     assert "aten.mm.default" in names
     assert "aten.bmm.default" not in names
@@ -139,10 +146,11 @@ def test_a_mean_moves_to_the_product(function):
 
 def test_a_mean_stays_where_the_products_are_needed():
     def function(errors, rows):
-        each = gradients(errors, rows)
-        return each.mean(0), each.abs().amax((1, 2))
+        products = gradients(errors, rows)
+        return products.mean(0), products.abs().amax((1, 2))
 
-    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    errors = random(CLIENTS, ROWS, CLASSES)
+    rows = random(CLIENTS, ROWS, FEATURES)
     names = assert_same(function, errors, rows, passes=[average_early])
     assert "aten.bmm.default" in names
 
@@ -151,7 +159,8 @@ def test_a_mean_stays_behind_what_is_not_linear():
     def function(errors, rows):
         return gradients(errors, rows).relu().mean(0)
 
-    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    errors = random(CLIENTS, ROWS, CLASSES)
+    rows = random(CLIENTS, ROWS, FEATURES)
     assert "aten.bmm.default" in assert_same(function, errors, rows, passes=[average_early])
 
 
@@ -190,7 +199,8 @@ def a_number_of_the_run(u, errors, rows):
 def steps(monkeypatch, function, u):
     """The operations of a step from `u`, captured with the passes."""
     monkeypatch.setattr(kernels, "LARGE", 1)
-    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    errors = random(CLIENTS, ROWS, CLASSES)
+    rows = random(CLIENTS, ROWS, FEATURES)
     return assert_same(function, u, errors, rows, passes=[choose_kernels, fuse_steps])
 
 
@@ -210,22 +220,22 @@ def test_a_step_of_another_form_is_left_alone(onednn, monkeypatch, function):
 
 
 def two_steps(u, errors, rows):
-    first = plain_step(u, errors, rows)
-    return plain_step(first, errors + first.mean(), rows)
+    u_next = plain_step(u, errors, rows)
+    return plain_step(u_next, errors + u_next.mean(), rows)
 
 
 def two_steps_and_the_first(u, errors, rows):
-    first = plain_step(u, errors, rows)
-    return plain_step(first, errors, rows), first[:, 1:].sum(1)
+    u_next = plain_step(u, errors, rows)
+    return plain_step(u_next, errors, rows), u_next[:, 1:].sum(1)
 
 
 def test_a_second_step_changes_the_models_in_place(onednn, monkeypatch):
     u = random(LAYERS)
-    before = u.clone()
+    copied = u.clone()
     names = steps(monkeypatch, two_steps, u)
     assert names.count(STEP) == 1
     assert names.count(IN_PLACE) == 1
-    assert torch.equal(u, before)
+    assert torch.equal(u, copied)
 
 
 def test_models_that_are_read_after_a_step_stay(onednn, monkeypatch):
@@ -245,7 +255,8 @@ def test_the_smaller_factor_is_the_one_that_is_copied(onednn):
 @pytest.mark.parametrize("local_steps", [1, 3])
 def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, model, local_steps):
     monkeypatch.setattr(kernels, "LARGE", 100_000)
-    X, y = torch.rand(1200, 300, generator=generator()), torch.arange(1200) % 10
+    X = torch.rand(1200, 300, generator=generator())
+    y = torch.arange(1200) % 10
     rows = Samples(X, y)
     network = mlp_model(300, 64, 10, None) if model == "network" else linear_model(300, 10)
     problem = classifier(rows, rows, torch.arange(1200).view(10, 120), network)
@@ -255,7 +266,8 @@ def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, mode
         monkeypatch.setattr("fedlib.engine.batch.CAPTURE", capture_from)
         return fl.run(method, problem, rounds=10, evaluate_every=5, progress=False)
 
-    fast, plain = run(capture_from=10), run(capture_from=100)
+    fast = run(capture_from=10)
+    plain = run(capture_from=100)
     assert not torch.equal(fast.state.w, plain.state.w)  # the passes changed some roundings
     torch.testing.assert_close(fast.state.w, plain.state.w, rtol=1e-4, atol=1e-6)
 

@@ -18,7 +18,8 @@ from fedlib.problems import pareto, quadratics
 from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
 
-CLIENTS, DIM = 30, 4
+CLIENTS = 30
+DIM = 4
 CONSTRAINED = quadratics(normal(CLIENTS, DIM), normal(CLIENTS, DIM), level=0.5)
 SGM = fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5))
 CENTRES = normal(400, 2, 1, DIM) / 4
@@ -72,7 +73,7 @@ def test_numbers_are_those_of_copied_memories(monkeypatch, name, mode, captured)
     written = []
     replace_rows = memories.replace_rows
     monkeypatch.setattr(
-        memories, "replace_rows", lambda *given: (written.append(1), replace_rows(*given))
+        memories, "replace_rows", lambda *arguments: (written.append(1), replace_rows(*arguments))
     )
     assert_same(quiet(algorithm, problem, **MODES[mode]), expected)
     assert len(written) >= 12
@@ -105,16 +106,16 @@ class Sizes(TorchDispatchMode):
 def largest_new_tensor(algorithm, problem, captured):
     """The entries of the largest tensor that the run's third round makes."""
     runs = BatchedRuns([algorithm], problem, (0,), torch.device("cpu"), None)
-    now = first_progress(runs)
+    progress = first_progress(runs)
     rounds = loop.RoundLoop(runs, 10**4, 10**4)
     if captured:
-        rounds.prepare(now.state)
+        rounds.prepare(progress.state)
         assert rounds.compiled is None
-    draws = runs.draws(now.rngs, 3)
+    draws = runs.draws(progress.rngs, 3)
     for t in range(2):
-        now.state, _ = runs.step(now.state, index_tree(draws, t))
-    with Sizes(now.state, runs.fixed) as sizes:
-        runs.step(now.state, index_tree(draws, 2))
+        progress.state, _ = runs.step(progress.state, index_tree(draws, t))
+    with Sizes(progress.state, runs.fixed) as sizes:
+        runs.step(progress.state, index_tree(draws, 2))
     return sizes.largest
 
 
@@ -126,8 +127,8 @@ def two_sided(clients):
 @pytest.mark.parametrize("captured", [False, True])
 def test_no_tensor_of_a_round_grows_with_the_clients(in_place, captured):
     wide = replace(SGM, participants=5)
-    few, many = (largest_new_tensor(wide, two_sided(n), captured) for n in (50, 5000))
-    assert few == many < 5000
+    small, large = (largest_new_tensor(wide, two_sided(n), captured) for n in (50, 5000))
+    assert small == large < 5000
 
 
 def test_copied_memories_do_grow(monkeypatch):
@@ -143,20 +144,20 @@ def test_a_large_state_is_not_copied_between_rounds(in_place, monkeypatch):
 
 
 def test_a_trace_that_a_run_continues_stays_as_it_is(in_place):
-    part = quiet(SGM, rounds=5)
-    kept = clone_tree(part.state)
-    assert part.state.residual.abs().max() > 0
-    whole = quiet(SGM, start=part)
-    assert_same(whole, quiet(SGM))
-    assert not torch.equal(whole.state.residual, part.state.residual)
-    for field, copied in zip(part.state, kept, strict=True):
+    stopped = quiet(SGM, rounds=5)
+    kept = clone_tree(stopped.state)
+    assert stopped.state.residual.abs().max() > 0
+    continued = quiet(SGM, start=stopped)
+    assert_same(continued, quiet(SGM))
+    assert not torch.equal(continued.state.residual, stopped.state.residual)
+    for field, copied in zip(stopped.state, kept, strict=True):
         assert torch.equal(field, copied)
 
 
 def test_states_that_a_callback_keeps_stay_as_they_are(in_place, monkeypatch):
     def states():
         kept = []
-        quiet(SGM, callback=lambda *given: kept.append(given[-1]))
+        quiet(SGM, callback=lambda *arguments: kept.append(arguments[-1]))
         return kept
 
     kept = states()
@@ -172,8 +173,8 @@ class Reading(fl.FedSGM):
     """Reads the memories that it has stored."""
 
     def round(self, fed, state, draw):
-        after, info = super().round(fed, state, draw)
-        return after, info | {"largest": after.residual.abs().amax()}
+        next_state, info = super().round(fed, state, draw)
+        return next_state, info | {"largest": next_state.residual.abs().amax()}
 
 
 def test_a_round_that_reads_what_it_has_stored_copies(in_place, monkeypatch):
@@ -185,11 +186,14 @@ def test_a_round_that_reads_what_it_has_stored_copies(in_place, monkeypatch):
 
 
 def test_memories_that_change_their_field_are_copied():
-    first, second = normal(4, 3), normal(4, 3)
-    rows = fl.core.federation.PostponedRows(first, torch.tensor([2]), torch.ones(1, 3).double())
-    stays, moves = memories.name_changes((first, second), (rows, rows))
+    rows_of_first = normal(4, 3)
+    second = normal(4, 3)
+    rows = fl.core.federation.PostponedRows(
+        rows_of_first, torch.tensor([2]), torch.ones(1, 3).double()
+    )
+    stays, moves = memories.name_changes((rows_of_first, second), (rows, rows))
     assert isinstance(stays, memories.ChangedRows)
-    expected = first.clone()
+    expected = rows_of_first.clone()
     expected[2] = 1
     assert torch.equal(moves, expected)
 
@@ -206,8 +210,10 @@ def test_a_diverging_round_leaves_the_memories_of_the_round_before(monkeypatch):
     monkeypatch.setattr(memories, "LARGE_STATE", 1)
     error = diverged()
     assert (str(error), error.round, error.seed) == (
-        str(expected), expected.round, expected.seed,
-    )  # fmt: skip
+        str(expected),
+        expected.round,
+        expected.seed,
+    )
     assert error.round > 1
     assert error.state.residual.abs().max() > 0
     for field, expected_field in zip(error.state, expected.state, strict=True):

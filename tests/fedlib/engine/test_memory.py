@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 #: Blocks above 32 MB, from which on glibc gives each back at once, and never learns to keep it.
-TIMES, NUMBERS = 5, 10_000_000
+TIMES = 5
+NUMBERS = 10_000_000
 HUGE = Path("/sys/kernel/mm/transparent_hugepage")
 PROGRAM = f"""
 import os
@@ -40,6 +41,7 @@ def largest_page():
     return resource.getpagesize()
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's thresholds alone are set")
 def test_freed_memory_is_not_paged_in_again():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)

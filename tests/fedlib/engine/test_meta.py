@@ -46,8 +46,10 @@ def test_a_round_of_some_clients_at_a_time_stays_on_its_device(name, monkeypatch
 def test_a_tensor_of_the_cpu_is_noticed():
     class Misplaced(fl.FedAvg):
         def round(self, fed, state, draw):
-            after, info = super().round(fed, state, draw)
-            return after._replace(w=after.w + torch.ones(after.w.shape[-1], device="cpu")), info
+            next_state, info = super().round(fed, state, draw)
+            return next_state._replace(
+                w=next_state.w + torch.ones(next_state.w.shape[-1], device="cpu")
+            ), info
 
     algorithm, problem = examples()["FedAvg"][0]
     faulty = Misplaced(algorithm.lr, algorithm.local_steps, algorithm.participants)

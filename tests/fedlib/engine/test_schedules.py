@@ -25,45 +25,47 @@ def go(method, rule, field="lr", problem=None, rounds=6, **options):
 
 @pytest.mark.parametrize("rounds", [1, 2, 20, CAPTURE])
 def test_a_rule_is_asked_for_rounds_of_the_run_alone(rounds):
-    asked = []
+    rounds_seen = []
 
     def rule(t):
-        asked.append(t)
+        rounds_seen.append(t)
         return [0.0, 1.0][t <= rounds] / t
 
     trace = go(AVG, rule, rounds=rounds, evaluate_every=rounds)
-    assert set(asked) == set(range(1, rounds + 1))
+    assert set(rounds_seen) == set(range(1, rounds + 1))
     shown = [t for t in (1, 2, 3, 10, 100, 1000) if t <= rounds]
     assert trace.config["schedules"]["lr"] == {str(t): 1 / t for t in shown}
 
 
 def test_a_table_of_as_many_entries_as_rounds_is_enough(tmp_path):
     table = [1.0] * 3 + [0.1] * 3
-    whole = go(AVG, lambda t: table[t - 1])
+    uninterrupted = go(AVG, lambda t: table[t - 1])
     by_hand = quadratics().w0
     for factor in table:
         for _ in range(2):
             slope = torch.func.grad(lambda u: quadratics().mean_losses(u)[0])(by_hand)
             by_hand = by_hand - 0.1 * factor * slope
-    torch.testing.assert_close(whole.state.w[0], by_hand)
+    torch.testing.assert_close(uninterrupted.state.w[0], by_hand)
     rule = {"rule": lambda t: table[t - 1], "checkpoint": tmp_path / "c"}
     stop = {"callback": lambda t, *_: t >= 2}
     assert go(AVG, **rule, **stop).config["schedules"]["lr"] == {"1": 1.0, "2": 1.0}
     again = go(AVG, **rule)
-    assert again.config == whole.config
-    assert torch.equal(again.state.w, whole.state.w)
+    assert again.config == uninterrupted.config
+    assert torch.equal(again.state.w, uninterrupted.state.w)
 
 
 BAD = {
     "negative": (lambda t: 1.0 if t < 3 else -1.0, "lr", r"its range, got 0.1 \* -1.0 .*round 3"),
     "no number": (lambda t: 1.0 if t < 2 else float("nan"), "lr", r"\(2\) must be a finite number"),
     "a tensor without value": (
-        lambda t: torch.tensor(1.0 if t < 4 else float("nan")), "lr", r"\(4\) must be a finite",
+        lambda t: torch.tensor(1.0 if t < 4 else float("nan")),
+        "lr",
+        r"\(4\) must be a finite",
     ),
     "an array": (lambda _: np.array(np.inf), "lr", r"\(1\) must be a finite number, got inf"),
     "several": (lambda _: torch.ones(2), "lr", r"\(1\) must be a number"),
     "a word": (lambda _: "0.1", "lr", r"\(1\) must be a number, got '0.1'"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
@@ -109,8 +111,8 @@ def test_the_constructors_own_checks_hold_too():
     ],
 )
 def test_a_rule_that_fails_is_named_with_its_round(rule, words):
-    said = "run: schedules['lr'] must be a function of the round that gives a factor, but "
-    refuses(said + words, go, AVG, rule)
+    sentence = "run: schedules['lr'] must be a function of the round that gives a factor, but "
+    refuses(sentence + words, go, AVG, rule)
 
 
 def test_the_range_holds_for_every_point_of_a_grid():
@@ -130,10 +132,10 @@ def test_the_range_holds_for_every_point_of_a_grid():
 def test_a_warm_up_from_zero_stands_still_in_its_first_round(name, rounds):
     method, problem = examples()[name][0]
     trace = go(method, lambda t: min(1.0, (t - 1) / 4), problem=problem, rounds=rounds)
-    first = trace.metrics[next(iter(trace.metrics))][0]
-    assert first[0] == pytest.approx(first[1], abs=1e-12)
+    curve = trace.metrics[next(iter(trace.metrics))][0]
+    assert curve[0] == pytest.approx(curve[1], abs=1e-12)
     assert torch.isfinite(trace.state.w).all()
-    assert first[0] != first[3]
+    assert curve[0] != curve[3]
 
 
 class Loose(Checked):

@@ -45,7 +45,8 @@ def constrained():
 
 AVG = fl.FedAvg(0.05, 2, 3)
 LEAST = 40  # rounds of a run that is captured here
-SHORT, LONG = {"rounds": 6}, {"rounds": LEAST, "evaluate_every": LEAST // 2}
+SHORT = {"rounds": 6}
+LONG = {"rounds": LEAST, "evaluate_every": LEAST // 2}
 ALONE = {"engine": fl.Sequential}
 #: name -> (method, problem, options)
 RUNS = {
@@ -54,14 +55,16 @@ RUNS = {
     "a network, clients one by one": (AVG, network(nn.Tanh()), SHORT | ALONE),
     "a frozen norm": (AVG, network(nn.BatchNorm1d(5).eval()), SHORT | ALONE),
     "switching": (
-        fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5)), constrained(), SHORT | {"seeds": (0, 1)},
+        fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5)),
+        constrained(),
+        SHORT | {"seeds": (0, 1)},
     ),
     "captured switching": (fl.FedSGM(0.1, 2, 3, 0.05), constrained(), LONG),
     "switching, clients one by one": (fl.FedSGM(0.1, 2, 3, 0.05), constrained(), SHORT | ALONE),
     "several objectives": (*examples()["FedCMOO"][0], SHORT),
     "a captured oracle": (*examples()["FedFW"][0], LONG),
     "a schedule": (AVG, network(nn.Tanh()), LONG | {"schedules": {"lr": fl.PowerLaw(1.0, 0.5)}}),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -85,24 +88,33 @@ TWICE = ("a captured network", "a network, clients one by one", "switching", "a 
 def test_threads_that_run_the_same_at_once_all_end_as_one_alone(name, alone):
     job = delayed(end)(*RUNS[name])
     together = Parallel(TWINS, backend="threading")([job] * TWINS)
-    for found in together:
-        np.testing.assert_array_equal(found, alone(name))
+    for numbers in together:
+        np.testing.assert_array_equal(numbers, alone(name))
 
 
 #: What worker processes run too: they are sent all of a run.
 SENT = ("a network", "switching", "several objectives")
 
 
+#: Runs that differ in how their rounds are computed; the others are their kin.
+APART = (*TWICE, "a network", "captured switching", "several objectives")
+
+
 @pytest.mark.parametrize(
     ("backend", "names"),
-    [("threading", tuple(RUNS)), pytest.param("loky", SENT, marks=pytest.mark.weekly)],
+    [
+        ("threading", APART),
+        pytest.param("threading", tuple(RUNS), marks=pytest.mark.weekly),
+        pytest.param("loky", SENT, marks=pytest.mark.weekly),
+    ],
+    ids=["threads", "threads, all runs", "processes"],
 )
 def test_different_runs_in_joblibs_workers_end_as_one_after_another(backend, names, alone):
     jobs = [delayed(end)(*RUNS[name]) for name in names]
     workers = WORKERS if backend == "threading" else 2
     together = Parallel(workers, backend=backend)(jobs)
-    for name, found in zip(names, together, strict=True):
-        np.testing.assert_array_equal(found, alone(name), err_msg=name)
+    for name, numbers in zip(names, together, strict=True):
+        np.testing.assert_array_equal(numbers, alone(name), err_msg=name)
 
 
 def half(rows):
@@ -111,15 +123,15 @@ def half(rows):
 
 def built(seed):
     """A run on a problem that is built, and so tested, in this thread."""
-    own = [(normal(8, 4, seed=seed).float(), torch.ones(8))] * 2
-    problem = from_clients(own, module=models.linear(4, 1), objective=half)
+    clients = [(normal(8, 4, seed=seed).float(), torch.ones(8))] * 2
+    problem = from_clients(clients, module=models.linear(4, 1), objective=half)
     return end(fl.FedAvg(0.1, 2, 2), problem, SHORT)
 
 
 def test_problems_can_be_built_while_others_run():
     together = Parallel(WORKERS, backend="threading")(map(delayed(built), range(6)))
-    for seed, found in enumerate(together):
-        np.testing.assert_array_equal(found, built(seed))
+    for seed, numbers in enumerate(together):
+        np.testing.assert_array_equal(numbers, built(seed))
 
 
 def test_a_draw_of_another_thread_is_not_taken_for_one_of_the_round():

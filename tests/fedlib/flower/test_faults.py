@@ -17,7 +17,9 @@ CLOSE = 1e-6
 
 def methods():
     top = TopK(0.2)
-    plane, few, ball = classification(4), several(3, 20), several(1, 16, L1Ball(4.0))
+    plane = classification(4)
+    tasks = several(3, 20)
+    ball = several(1, 16, L1Ball(4.0))
     sgm = FedSGM(0.1, 2, 3, 0.05, uplink=top, downlink=top)
     law = PowerLaw(0.6, 0.3)
     return {
@@ -25,7 +27,7 @@ def methods():
         "FedSGM, minibatches": (replace(sgm, batch_size=5, resample_for_update=True), plane),
         "FedAvg": (FedAvg(0.1, 2, 4), plane),
         "SSCA": (SSCA(1.0, law, law, batch_size=10), plane),
-        "FedCMOO": (FedCMOO(0.1, 2, 7), few),
+        "FedCMOO": (FedCMOO(0.1, 2, 7), tasks),
         "FedFW": (FedFW(0.1, 0.9), ball),
     }
 
@@ -34,9 +36,12 @@ METHODS = methods()
 HARMLESS = ("dies before", "dies after", "twice", "stale", "not delivered", "garbled request")
 #: what is planted -> what the sentence then says
 FATAL = {
-    "truncated": "damaged", "foreign": "damaged", "empty": "damaged",
-    "fails": "no space left", "gone": "no answer within 600 s",
-}  # fmt: skip
+    "truncated": "damaged",
+    "foreign": "damaged",
+    "empty": "damaged",
+    "fails": "no space left",
+    "gone": "no answer within 600 s",
+}
 
 
 def ran(name, faults=()):
@@ -65,8 +70,8 @@ def test_without_faults_it_is_the_simulation_and_bytes_are_the_counted_bits(name
     server, wires = ran(name)
     check(name, server, wires)
     messages = sum(len(e.clients) for e in server.log if e.kind == "message")
-    for way in ("up", "down"):  # every message is filled up to a whole byte
-        assert 0 <= 8 * server.sent[way] - server.counted[way] <= 7 * messages
+    for direction in ("up", "down"):  # every message is filled up to a whole byte
+        assert 0 <= 8 * server.sent[direction] - server.counted[direction] <= 7 * messages
 
 
 @pytest.mark.parametrize("fault", HARMLESS)

@@ -17,7 +17,9 @@ from fedlib.testing.examples import classification
 from tests.helpers.wires import Wires, apart, job_of, simulated
 
 LAW = PowerLaw(0.6, 0.3)
-METHOD, PROBLEM, ROUNDS = SSCA(1.0, LAW, LAW, batch_size=10), classification(4), 5
+METHOD = SSCA(1.0, LAW, LAW, batch_size=10)
+PROBLEM = classification(4)
+ROUNDS = 5
 
 
 class Through(Wires):
@@ -25,19 +27,20 @@ class Through(Wires):
 
     def __init__(self, mod, *arguments):
         super().__init__(*arguments)
-        self.mod, self.sent = mod, []
+        self.mod = mod
+        self.sent = []
 
     def send(self, j, data):
         super().send(j, data)
         client, answer = self.queue.pop()
-        head, parts = disclose(answer)
-        if parts and parts[0]:
-            parts = [self.noised(parts[0])]
-        self.queue.append((client, enclose(head, parts)))
+        head, tensors = disclose(answer)
+        if tensors and tensors[0]:
+            tensors = [self.noised(tensors[0])]
+        self.queue.append((client, enclose(head, tensors)))
 
     def noised(self, data):
-        like = torch.zeros(len(data) // 4, dtype=torch.float64)
-        upload = receive(Identity(), data, like).numpy()
+        template = torch.zeros(len(data) // 4, dtype=torch.float64)
+        upload = receive(Identity(), data, template).numpy()
 
         def app(message, context):
             return told(upload)
@@ -73,7 +76,9 @@ def test_flowers_clipping_fits_the_sums_of_ssca(most):
 
 
 def test_flowers_noise_arrives_in_the_sum():
-    sensitivity, epsilon, delta = 1e-3, 1.0, 1e-5
+    sensitivity = 1e-3
+    epsilon = 1.0
+    delta = 1e-5
     _, sent = ran(LocalDpMod(1e-9, sensitivity, epsilon, delta))
     deviation = sensitivity * np.sqrt(2 * np.log(1.25 / delta)) / epsilon
     assert np.std(sent) == pytest.approx(deviation, rel=0.1)  # 600 numbers or more

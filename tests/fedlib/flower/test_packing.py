@@ -24,7 +24,9 @@ def sent(request):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_bytes_are_the_counted_bits_and_bring_the_vector_back(sent, dtype):
-    wire, noise, x = sent[0], sent[1], sent[2].to(dtype)
+    wire = sent[0]
+    noise = sent[1]
+    x = sent[2].to(dtype)
     message = wire.encode(x, noise)
     data = pack(wire, message, WIRE_DIM)
     assert len(data) == -(-wire.bits(WIRE_DIM) // 8)

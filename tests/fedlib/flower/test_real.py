@@ -34,10 +34,12 @@ def test_methods_run_as_in_the_simulation_and_send_the_counted_bits(tmp_path):
         assert wait(tmp_path, names, ROUNDS, 600) == []
     for name in names:
         method, problem = known[name]
-        found = result(tmp_path, name, method, problem())
-        assert found["rounds"] == ROUNDS, name
-        assert found["difference"] < 1e-6, name
-        assert found["in_bytes"] < 1e-9, name
+        report = result(tmp_path, name, method, problem())
+        assert report["rounds"] == ROUNDS, name
+        assert report["difference"] < 1e-6, name
+        assert report["in_bytes"] < 1e-9, name
         messages = 8 * NODES * ROUNDS
-        for way in ("up", "down"):
-            assert 0 <= 8 * found["bytes"][way] - found["bits"][way] < 8 * messages, name
+        for direction in ("up", "down"):
+            assert 0 <= 8 * report["bytes"][direction] - report["bits"][direction] < 8 * messages, (
+                name
+            )

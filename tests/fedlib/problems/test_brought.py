@@ -7,11 +7,9 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, TensorDataset
 
 import fedlib as fl
 from fedlib import problems
-from fedlib.problems import GroupGap
 
 RNG = torch.Generator().manual_seed(0)
 SIZES = (3, 12, 40)
@@ -29,8 +27,8 @@ def accuracy(rows):
 
 
 def network(*middle):
-    first, relu, last = fl.models.mlp((5, 8, 2))
-    return nn.Sequential(first, *middle, relu, last)
+    hidden, relu, output = fl.models.mlp((5, 8, 2))
+    return nn.Sequential(hidden, *middle, relu, output)
 
 
 def make(module=None, clients=CLIENTS, **options):
@@ -48,12 +46,12 @@ FEDAVG = fl.FedAvg(0.3, 2, 3)
 def test_frozen_parameters_stay_and_do_not_count():
     module = network()
     module[0].requires_grad_(False)
-    before = module[0].weight.clone()
+    frozen = module[0].weight.clone()
     problem = make(module)
     assert problem.dim == sum(p.numel() for p in module[-1].parameters())
     trace = quiet(FEDAVG, problem)
     trace.load_into(module)
-    assert torch.equal(module[0].weight, before)
+    assert torch.equal(module[0].weight, frozen)
     assert not torch.equal(trace.state.w[0], problem.w0)
 
 
@@ -66,24 +64,6 @@ def test_the_trained_module_is_one_call_away():
     with torch.no_grad():
         right = [(module(x).argmax(1) == y).double().mean().item() for x, y in CLIENTS]
     assert np.mean(right) == pytest.approx(trace.metrics["accuracy"][1, -1], abs=1e-6)
-
-
-@pytest.mark.parametrize("part", [nn.BatchNorm1d(8), nn.Dropout(0.5)])
-def test_layers_in_eval_mode_are_taken(part):
-    assert quiet(FEDAVG, make(network(part).eval())).metrics["f"].shape == (1, 5)
-
-
-@pytest.mark.parametrize("form", ["datasets", "loaders", "arrays", "dicts"])
-def test_rows_come_in_the_forms_that_people_have(form):
-    sets = [TensorDataset(x, y) for x, y in CLIENTS]
-    clients = {
-        "datasets": sets,
-        "loaders": [DataLoader(s, batch_size=4, shuffle=True) for s in sets],
-        "arrays": [(x.numpy(), y.numpy()) for x, y in CLIENTS],
-        "dicts": [{"image": x.numpy(), "label": y.tolist()} for x, y in CLIENTS],
-    }[form]
-    found, plain = quiet(FEDAVG, make(clients=clients)), quiet(FEDAVG, make())
-    np.testing.assert_array_equal(found.metrics["f"], plain.metrics["f"])
 
 
 def test_a_batch_may_be_larger_than_a_client():
@@ -100,38 +80,6 @@ def test_averages_weighted_by_rows_are_those_of_pooled_gradients():
     cross_entropy(module(inputs), target).backward()
     step = torch.cat([(p - 0.3 * p.grad).detach().flatten() for p in module.parameters()])
     torch.testing.assert_close(w, step)
-
-
-def test_a_run_goes_on_as_if_it_had_not_stopped():
-    first = quiet(FEDAVG, make(), rounds=3)
-    on, whole = quiet(FEDAVG, make(), rounds=6, start=first), quiet(FEDAVG, make(), rounds=6)
-    np.testing.assert_array_equal(on.metrics["f"], whole.metrics["f"])
-    assert torch.equal(on.state.w, whole.state.w)
-
-
-def test_a_callback_stops_a_run():
-    seen = []
-
-    def stop(round_, metrics, state):
-        seen.append(round_)
-        return round_ == 2
-
-    trace = quiet(FEDAVG, make(), rounds=9, callback=stop)
-    assert (seen, trace.rounds.tolist()) == ([0, 1, 2], [0, 1, 2])
-
-
-def test_measures_may_be_of_plain_numbers():
-    from sklearn.metrics import f1_score
-
-    def f1(rows):
-        return f1_score(rows.target.numpy(), rows.output.argmax(1).numpy(), zero_division=0)
-
-    held = CLIENTS[2]
-    module = network()
-    trace = quiet(FEDAVG, make(module, measures={"f1": f1}, heldout=held))
-    trace.load_into(module)
-    by_hand = f1_score(held[1].numpy(), module(held[0]).argmax(1).numpy())
-    assert trace.metrics["f1"][0, -1] == pytest.approx(by_hand)
 
 
 def test_problems_pickle():
@@ -157,22 +105,6 @@ def test_padding_is_found_where_the_start_is_symmetric():
         problems.from_clients(CLIENTS, module=module, objective=plain)
 
 
-def test_a_gap_between_groups_is_pooled():
-    groups = [torch.zeros(3), torch.ones(12), torch.arange(40) % 2.0]
-    clients = [(x, y, g) for (x, y), g in zip(CLIENTS, groups, strict=True)]
-    layer = fl.models.mlp((5, 1))
-    problem = problems.from_clients(
-        clients,
-        module=layer,
-        objective=lambda rows: rows.mean(rows.output.squeeze(-1) ** 2),
-        constraint=GroupGap("group"),
-    )
-    x, g = torch.cat([c[0] for c in clients]), torch.cat(groups)
-    p = torch.sigmoid(layer(x)).squeeze(-1).detach()
-    by_hand = (p[g == 1].mean() - p[g == 0].mean()).abs()
-    torch.testing.assert_close(problem.metrics(problem.w0, problem)["g"], by_hand)
-
-
 def test_dropout_trains_with_coins_and_measures_without():
     module = network(nn.Dropout(0.5))
     problem = make(module, measures={"accuracy": accuracy})
@@ -187,10 +119,10 @@ def test_dropout_trains_with_coins_and_measures_without():
     torch.manual_seed(0)  # noqa: TID251  nn.Dropout draws from torch's own generator
     x, y = CLIENTS[2]
     with torch.no_grad():
-        torchs = torch.stack([cross_entropy(module(x), y) for _ in range(200)])
-    assert losses.mean().item() == pytest.approx(torchs.mean().item(), rel=0.03)
-    assert losses.std().item() == pytest.approx(torchs.std().item(), rel=0.3)
-    trace = quiet(FEDAVG, problem, rounds=40, seeds=(0, 1))
+        expected = torch.stack([cross_entropy(module(x), y) for _ in range(200)])
+    assert losses.mean().item() == pytest.approx(expected.mean().item(), rel=0.03)
+    assert losses.std().item() == pytest.approx(expected.std().item(), rel=0.3)
+    trace = quiet(FEDAVG, problem, rounds=15, seeds=(0, 1))
     assert (trace.metrics["f"][:, -1] < 0.9 * trace.metrics["f"][:, 0]).all()
 
 
@@ -205,62 +137,64 @@ def test_coins_of_dropout_fall_in_the_share_that_was_asked_for():
     assert layer(torch.ones(2000, 50)).max().item() == 1.25
 
 
-def test_the_largest_of_several_constraints_is_the_one_that_counts():
-    def constraint(k):
-        return lambda rows: rows.mean((rows.output[:, k] - 1) ** 2)
+def distance_from_one(output):
+    """A constraint on one output."""
+    return lambda rows: rows.mean((rows.output[:, output] - 1) ** 2)
 
-    one = make(constraint=[constraint(0), constraint(1)])
-    method = fl.FedSGM(0.1, 1, 3, tolerance=0.5)
-    values = one.mean_losses(one.w0)[1:]
-    largest = int(values.argmax())
+
+def test_the_largest_of_several_constraints_is_the_one_that_counts():
+    problem = make(constraint=[distance_from_one(0), distance_from_one(1)])
+    values = problem.mean_losses(problem.w0)[1:]
     assert values.max() > 0.5
-    alone = make(constraint=constraint(largest))
-    both = [quiet(method, p, rounds=1) for p in (one, alone)]
-    assert torch.equal(both[0].state.w, both[1].state.w)
-    assert both[0].metrics["g"][0, 0] == pytest.approx(values.max().item())
-    up, down = (both[0].info[k] - both[1].info[k] for k in ("bits_up", "bits_down"))
-    assert (up, down) == (3 * 32, 3 * 32)  # one value more each way, three clients
-    end = quiet(method, one, rounds=100).metrics
-    assert max(end["g_1"][0, -1], end["g_2"][0, -1]) < 0.6
+    method = fl.FedSGM(0.1, 1, 3, tolerance=0.5)
+    several = quiet(method, problem, rounds=1)
+    largest = make(constraint=distance_from_one(int(values.argmax())))
+    alone = quiet(method, largest, rounds=1)
+    assert torch.equal(several.state.w, alone.state.w)
+    assert several.metrics["g"][0, 0] == pytest.approx(values.max().item())
+    for name in ("bits_up", "bits_down"):  # one value more each way, three clients
+        assert several.info[name] - alone.info[name] == 3 * 32
+    end = quiet(method, problem, rounds=60).metrics
+    assert end["g_1"][0, -1] < 0.6
+    assert end["g_2"][0, -1] < 0.6
 
 
 def test_a_schedule_multiplies_the_step_size():
     problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    grid = [fl.FedAvg(lr, 1, 4) for lr in (0.1, 0.2)]
+    rates = (0.1, 0.2)
+    grid = [fl.FedAvg(lr, 1, 4) for lr in rates]
     options = {"rounds": 3, "seeds": (0, 1), "progress": False}
-    both = fl.run(grid, problem, schedules={"lr": fl.PowerLaw(1.0, 1.0)}, **options)
-    for lr, trace in zip((0.1, 0.2), both, strict=True):
+    traces = fl.run(grid, problem, schedules={"lr": fl.PowerLaw(1.0, 1.0)}, **options)
+    gradient = torch.func.grad(lambda u: problem.mean_losses(u)[0])
+    for lr, trace in zip(rates, traces, strict=True):
         w = problem.w0
         for t in (1, 2, 3):
-            w = w - lr / t * torch.func.grad(lambda u: problem.mean_losses(u)[0])(w)
+            w = w - lr / t * gradient(w)
         torch.testing.assert_close(trace.state.w, w.expand(2, 2))
-        assert trace.config["schedules"]["lr"] == {
-            "type": "PowerLaw",
-            "scale": 1.0,
-            "exponent": 1.0,
-        }
+        described = {"type": "PowerLaw", "scale": 1.0, "exponent": 1.0}
+        assert trace.config["schedules"]["lr"] == described
     with pytest.raises(ValueError, match=r"schedules of FedAvg must be one of .*, got 'rate'"):
         fl.run(grid, problem, schedules={"rate": lambda t: 1 / t}, **options)
-    with pytest.raises(
-        ValueError, match=r"schedules\['lr'\]\(1\) must be a finite number, got inf"
-    ):
-        fl.run(grid, problem, schedules={"lr": lambda _: float("inf")}, **options)
+
+
+def squared_error(column, scale):
+    """An objective on one column of outputs and targets."""
+    return lambda rows: scale * rows.mean((rows.output[:, column] - rows.target[:, column]) ** 2)
+
+
+def share_left(problem, lr):
+    """What is left of the second objective after some rounds."""
+    method = fl.FedCMOO(lr, 2, 3, weights=fl.FindWeights(0.01, 50))
+    curve = quiet(method, problem, rounds=40).metrics["f_2"][0]
+    return curve[-1] / curve[0]
 
 
 def test_objectives_are_brought_to_one_scale():
-    def task(k, scale):
-        return lambda rows: scale * rows.mean((rows.output[:, k] - rows.target[:, k]) ** 2)
-
-    clients = [(x, torch.stack([x[:, 0], x[:, 1]], 1)) for x, _ in CLIENTS]
-    module, objective = fl.models.linear(5, 2), [task(0, 1.0), task(1, 100.0)]
+    clients = [(x, x[:, :2]) for x, _ in CLIENTS]
+    module = fl.models.linear(5, 2)
+    objective = [squared_error(0, 1.0), squared_error(1, 100.0)]
     problem = problems.from_clients(clients, module=module, objective=objective)
     scaled = problem.scaled()
     torch.testing.assert_close(scaled.mean_losses(problem.w0), torch.ones(2))
     assert scaled.config["scales"] == pytest.approx(problem.mean_losses(problem.w0).tolist())
-
-    def left(problem, lr):
-        way = fl.FedCMOO(lr, 2, 3, weights=fl.FindWeights(0.01, 50))
-        metrics = quiet(way, problem, rounds=40).metrics
-        return metrics["f_2"][0, -1] / metrics["f_2"][0, 0]
-
-    assert left(scaled, 0.2) < 0.2 < left(problem, 0.002)
+    assert share_left(scaled, 0.2) < 0.2 < share_left(problem, 0.002)

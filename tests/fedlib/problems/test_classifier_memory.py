@@ -32,10 +32,10 @@ def test_one_client_after_another_gives_the_numbers_of_all_together(problem):
 
 @pytest.mark.parametrize("weights", [None, "rows", (1.0, 2.0, 5.0)])
 def test_pieces_have_the_means_of_the_clients(problem, weights):
-    whole = problem if weights is None else problem.weighted(weights)
-    pieces = in_pieces(whole, 4)
+    weighted = problem if weights is None else problem.weighted(weights)
+    pieces = in_pieces(weighted, 4)
     assert pieces.sizes == (4, 4, 4, 3, 3, 4, 3)
-    w = whole.w0
-    torch.testing.assert_close(pieces.mean_losses(w), whole.mean_losses(w))
-    torch.testing.assert_close(fw_gap(pieces, w), fw_gap(whole, w))
-    assert in_pieces(whole, 15) is whole
+    w = weighted.w0
+    torch.testing.assert_close(pieces.mean_losses(w), weighted.mean_losses(w))
+    torch.testing.assert_close(fw_gap(pieces, w), fw_gap(weighted, w))
+    assert in_pieces(weighted, 15) is weighted

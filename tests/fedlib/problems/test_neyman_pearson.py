@@ -19,7 +19,8 @@ def build(X=CLEAN.X, y=CLEAN.y, **options):
 
 
 def test_the_papers_splits():
-    w_study, f_study = np_problem(clients=10, fraction=1.0), np_problem()
+    w_study = np_problem(clients=10, fraction=1.0)
+    f_study = np_problem()
     for problem, size, ones in ((w_study, 56, 21), (f_study, 22, 8)):
         y = problem.data[1]
         assert problem.sizes == (size,) * problem.num_clients
@@ -36,29 +37,31 @@ def test_features_have_the_training_rows_statistics():
 
 
 def test_losses_are_the_means_over_the_two_classes():
-    problem, w = np_problem(), torch.linspace(-1, 1, 30).double()
+    problem = np_problem()
+    w = torch.linspace(-1, 1, 30).double()
     batch = problem.all_clients()
     for j in (0, 7, 19):
-        own = Batch(tuple(x[j] for x in batch.data), batch.weight[j])
-        X, y, shares = own.data
+        client = Batch(tuple(x[j] for x in batch.data), batch.weight[j])
+        X, y, shares = client.data
         z = X @ w
         phi = torch.log1p(torch.exp(z)) - y * z
         expected = torch.stack([phi[y == 0].mean(), phi[y == 1].mean()])
-        close(problem.losses(w, own), expected)
+        close(problem.losses(w, client), expected)
         for c in (0, 1):
             e = torch.eye(2).double()[c]
-            close(problem.gradient(w, own, e), plain.gradient(w, X, y, shares, c))
+            close(problem.gradient(w, client, e), plain.gradient(w, X, y, shares, c))
 
 
 def test_a_minibatch_is_unbiased_even_if_a_class_is_missing_in_it():
-    problem, w = np_problem(), torch.full((30,), 0.1).double()
-    whole = problem.rows_of(torch.tensor([3]))
-    full = problem.losses(w, Batch(tuple(x[0] for x in whole.data), whole.weight[0]))
+    problem = np_problem()
+    w = torch.full((30,), 0.1).double()
+    client = problem.rows_of(torch.tensor([3]))
+    full = problem.losses(w, Batch(tuple(x[0] for x in client.data), client.weight[0]))
     rows = torch.randint(22, (20_000, 4), generator=torch.Generator().manual_seed(0))
     means = torch.stack(
         [
             problem.losses(
-                w, Batch(tuple(x[0][r] for x in whole.data), torch.full((4,), 0.25).double())
+                w, Batch(tuple(x[0][r] for x in client.data), torch.full((4,), 0.25).double())
             )
             for r in rows[:4000]
         ]
@@ -68,7 +71,8 @@ def test_a_minibatch_is_unbiased_even_if_a_class_is_missing_in_it():
 
 
 def test_metrics_are_the_exact_means_over_clients_and_heldout_rates():
-    problem, w = np_problem(), torch.full((30,), 0.1).double()
+    problem = np_problem()
+    w = torch.full((30,), 0.1).double()
     values = problem.metrics(w, problem)
     f, g = problem.mean_losses(w)
     assert values["f"] == pytest.approx(float(f))
@@ -110,7 +114,8 @@ def test_the_quadratics_optimum_is_the_nearest_feasible_point():
 
 
 def test_labels_and_features_of_other_kinds():
-    X, y = torch.ones(6, 2), torch.tensor([0, 1] * 3)
+    X = torch.ones(6, 2)
+    y = torch.tensor([0, 1] * 3)
     words = "neyman_pearson: y must be a tensor of whole numbers of shape [R], got float32 [6]."
     refuses(words, neyman_pearson, X, y.float(), clients=2)
     refuses("neyman_pearson: X must not be empty", neyman_pearson, X[:, :0], y, clients=2)

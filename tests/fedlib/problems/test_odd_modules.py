@@ -147,7 +147,7 @@ def gradient_by_autograd(module, w, inputs, target):
 )
 def test_gradients_are_those_of_autograd(make_module, inputs):
     module = make_module()
-    before = copy.deepcopy(module.state_dict())
+    original = copy.deepcopy(module.state_dict())
     problem = make(module, inputs)
     rng = torch.Generator().manual_seed(1)
     w = problem.w0 + 0.1 * torch.randn(problem.dim, generator=rng).to(problem.w0)
@@ -157,8 +157,8 @@ def test_gradients_are_those_of_autograd(make_module, inputs):
         floats = inputs[client].is_floating_point()
         x = inputs[client].to(w.dtype) if floats else inputs[client]
         close(slope(w), gradient_by_autograd(module, w, x, TARGETS[client].to(w.dtype)), 1e-5)
-    after = module.state_dict()
-    assert all(torch.equal(after[name], before[name]) for name in before)
+    current = module.state_dict()
+    assert all(torch.equal(current[name], original[name]) for name in original)
 
 
 def counting(module, x):

@@ -26,7 +26,6 @@ def made(train, test, rows=None):
     return problems.classifier(train, test, rows, linear_model(4, CLASSES))
 
 
-@pytest.mark.parametrize("name", ["train", "test"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -46,10 +45,11 @@ def made(train, test, rows=None):
         (lambda X, y: (X.to(torch.uint8), y), "test.X must be bytes where train.X is"),
     ],
 )
-def test_odd_samples_are_refused(samples, name, change, message):
-    both = {"train": samples, "test": samples}
-    both[name] = Samples(*change(*samples))
-    refuses(message.format(name), made, **both)
+def test_odd_samples_are_refused(samples, change, message):
+    for name in ("train", "test"):
+        both = {"train": samples, "test": samples}
+        both[name] = Samples(*change(*samples))
+        refuses(message.format(name), made, **both)
 
 
 def test_inputs_that_the_model_does_not_take_are_refused(samples):
@@ -69,7 +69,6 @@ def people(samples):
     return Rows(samples.X, labels, group)
 
 
-@pytest.mark.parametrize("name", ["train", "test"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -83,7 +82,8 @@ def people(samples):
         (lambda X, y, a: (X.clone().requires_grad_(), y, a), "{}.X must have no gradient"),
     ],
 )
-def test_odd_people_are_refused(people, name, change, message):
-    both = {"train": people, "test": people}
-    both[name] = Rows(*change(*people))
-    refuses(message.format(name), problems.fairness, **both, clients=2)
+def test_odd_people_are_refused(people, change, message):
+    for name in ("train", "test"):
+        both = {"train": people, "test": people}
+        both[name] = Rows(*change(*people))
+        refuses(message.format(name), problems.fairness, **both, clients=2)

@@ -42,12 +42,14 @@ def digits(count, seed):
 
 
 def constrained(model, inputs=torch.float64, **options):
-    parts = rows(24, 1, classes=3), rows(9, 2, classes=3)
+    tables = rows(24, 1, classes=3), rows(9, 2, classes=3)
     size = 1.0 if inputs.is_floating_point else 40.0
-    train, test = (Samples((X.abs() * size).to(inputs), y) for X, y in parts)
+    train, test = (Samples((X.abs() * size).to(inputs), y) for X, y in tables)
     real = torch.tensor(options.get("sizes", (6, 6, 6, 6))).unsqueeze(1)
-    own = torch.arange(6).where(torch.arange(6) < real, 0) + 6 * torch.arange(4).unsqueeze(1)
-    return classifier(train, test, own, model, dtype=torch.float64, **options)
+    client_rows = torch.arange(6).where(torch.arange(6) < real, 0) + 6 * torch.arange(4).unsqueeze(
+        1
+    )
+    return classifier(train, test, client_rows, model, dtype=torch.float64, **options)
 
 
 CASES = {
@@ -58,7 +60,13 @@ CASES = {
         people(40, 0), people(20, 1), clients=2, seed=2, hidden=(3,), sign="client"
     ),
     "swish_network": lambda: swish_network(
-        digits(31, 0), digits(12, 1), clients=3, hidden=4, seed=1, evaluate=20, scale=2.0,
+        digits(31, 0),
+        digits(12, 1),
+        clients=3,
+        hidden=4,
+        seed=1,
+        evaluate=20,
+        scale=2.0,
         dtype=torch.float64,
     ),
     "multi_task_regression": lambda: multi_task_regression(
@@ -75,11 +83,9 @@ CASES = {
     "neyman_pearson": lambda: problems.neyman_pearson(
         *rows(40, 3), clients=3, seed=1, train_fraction=0.7, dtype=torch.float64
     ),
-    "quadratics": lambda: problems.quadratics(
-        rows(4, 1)[0], rows(4, 2)[0], level=0.3
-    ),
+    "quadratics": lambda: problems.quadratics(rows(4, 1)[0], rows(4, 2)[0], level=0.3),
     "pareto": lambda: problems.pareto(rows(24, 1)[0].view(4, 3, 2, 3)),
-}  # fmt: skip
+}
 
 
 def somewhere(problem):
@@ -90,9 +96,9 @@ def somewhere(problem):
 
 def batches(problem):
     """All rows of the clients, one client after the other."""
-    whole = problem.all_clients()
+    clients = problem.all_clients()
     for j in range(problem.num_clients):
-        yield Batch(tuple(x[j] for x in whole.data), whole.weight[j])
+        yield Batch(tuple(x[j] for x in clients.data), clients.weight[j])
 
 
 def described(config):
@@ -103,17 +109,20 @@ def described(config):
 def summary(problem):
     w = somewhere(problem)
     waves = torch.arange(problem.dim).cos().to(w.dtype)
-    found = {f"metric {k}": v for k, v in problem.metrics(w, problem).items()}
-    found |= {"start": problem.w0 @ waves, "dim": problem.dim, "sizes": sum(problem.sizes)}
-    each = torch.stack([problem.losses(w, batch) for batch in batches(problem)])
-    found |= {f"loss {k}": column @ torch.arange(1, len(column) + 1).to(w.dtype)
-              for k, column in enumerate(each.T)}  # fmt: skip
-    return {k: float(f"{torch.as_tensor(v).double():.10g}") for k, v in found.items()}
+    values = {f"metric {k}": v for k, v in problem.metrics(w, problem).items()}
+    values |= {"start": problem.w0 @ waves, "dim": problem.dim, "sizes": sum(problem.sizes)}
+    losses = torch.stack([problem.losses(w, batch) for batch in batches(problem)])
+    values |= {
+        f"loss {k}": column @ torch.arange(1, len(column) + 1).to(w.dtype)
+        for k, column in enumerate(losses.T)
+    }
+    return {k: float(f"{torch.as_tensor(v).double():.10g}") for k, v in values.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_losses_and_metrics_are_pinned_and_what_a_stored_run_is_keyed_by(name):
-    pinned, problem = json.loads(PINS.read_text(encoding="utf-8"))[name], CASES[name]()
+    pinned = json.loads(PINS.read_text(encoding="utf-8"))[name]
+    problem = CASES[name]()
     assert problem.name == pinned.pop("name")
     assert described(problem.config) == described(pinned.pop("config"))
     exact = problem.w0.dtype == torch.float64 and problem.set is None  # radii are in float32
@@ -124,7 +133,8 @@ def test_losses_and_metrics_are_pinned_and_what_a_stored_run_is_keyed_by(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_closed_form_is_the_gradient_of_the_weighted_losses(name):
     problem = CASES[name]()
-    w, count = somewhere(problem), problem.num_objectives + problem.num_constraints
+    w = somewhere(problem)
+    count = problem.num_objectives + problem.num_constraints
     if problem.gradient is None:
         pytest.skip("it has none")
     weights = torch.linspace(0.7, -1.3, count).to(w.dtype)
@@ -134,9 +144,15 @@ def test_the_closed_form_is_the_gradient_of_the_weighted_losses(name):
 
 
 if __name__ == "__main__":
-    held = {}
+    pinned_values = {}
     for name, make in CASES.items():
         problem = make()
-        held[name] = {"name": problem.name, "config": describe(problem.config), **summary(problem)}
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(pins)}" for name, pins in held.items())
+        pinned_values[name] = {
+            "name": problem.name,
+            "config": describe(problem.config),
+            **summary(problem),
+        }
+    lines = ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(pins)}" for name, pins in pinned_values.items()
+    )
     PINS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")

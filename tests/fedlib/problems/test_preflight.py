@@ -231,9 +231,9 @@ def test_one_name_has_one_mean(weights):
     metrics = quiet(make(measures=measures, weights=weights)).metrics
     np.testing.assert_allclose(metrics["tensor"], metrics["number"], rtol=1e-6)
     with torch.no_grad():
-        each = [(network()(x).argmax(1) == y).double().mean().item() for x, y in CLIENTS]
+        accuracies = [(network()(x).argmax(1) == y).double().mean().item() for x, y in CLIENTS]
     share = {None: (1, 1, 1), "rows": SIZES}.get(weights, weights)
-    expected = np.average(each, weights=share)
+    expected = np.average(accuracies, weights=share)
     assert metrics["number"][0, 0] == pytest.approx(expected, rel=1e-6)
 
 
@@ -271,17 +271,20 @@ class TestLargeProblems:
     @pytest.mark.filterwarnings("ignore:from_clients. the gradient of constraint")
     @pytest.mark.parametrize("heldout", [(), CLIENTS[2]])
     def test_metrics_are_the_same(self, monkeypatch, heldout):
-        whole = make(heldout=heldout, **OPTIONS)
+        in_one = make(heldout=heldout, **OPTIONS)
         monkeypatch.setattr(chunks, "LIMIT", 2000)
-        parts = make(heldout=heldout, **OPTIONS)
-        assert rows_per_chunk(whole) is None
-        assert 1 <= rows_per_chunk(parts) < 40
-        assert whole.config == parts.config
-        one, other = quiet(whole, seeds=(0, 1)), quiet(parts, seeds=(0, 1))
-        assert one.metrics.keys() == other.metrics.keys()
-        for name in one.metrics:
-            np.testing.assert_allclose(one.metrics[name], other.metrics[name], rtol=1e-6)
-        assert torch.equal(one.state.w, other.state.w)
+        in_chunks = make(heldout=heldout, **OPTIONS)
+        assert rows_per_chunk(in_one) is None
+        assert 1 <= rows_per_chunk(in_chunks) < 40
+        assert in_one.config == in_chunks.config
+        trace_in_one = quiet(in_one, seeds=(0, 1))
+        trace_in_chunks = quiet(in_chunks, seeds=(0, 1))
+        assert trace_in_one.metrics.keys() == trace_in_chunks.metrics.keys()
+        for name in trace_in_one.metrics:
+            np.testing.assert_allclose(
+                trace_in_one.metrics[name], trace_in_chunks.metrics[name], rtol=1e-6
+            )
+        assert torch.equal(trace_in_one.state.w, trace_in_chunks.state.w)
 
     @pytest.mark.usefixtures("limit")
     def test_wrong_functions_are_refused(self):
@@ -315,11 +318,11 @@ class TestLargeProblems:
 
     @pytest.mark.usefixtures("limit")
     def test_rows_that_depend_on_each_other_stay_together(self):
-        alike = [(INPUTS[2], CLASSES[2]), (INPUTS[2].flip(0), CLASSES[2])]
-        problem = make(alike, Squeezed())
+        clients = [(INPUTS[2], CLASSES[2]), (INPUTS[2].flip(0), CLASSES[2])]
+        problem = make(clients, Squeezed())
         assert rows_per_chunk(problem) is None
         with torch.no_grad():
-            expected = [F.cross_entropy(Squeezed()(x), y) for x, y in alike]
+            expected = [F.cross_entropy(Squeezed()(x), y) for x, y in clients]
         close(problem.mean_losses(problem.w0), torch.stack(expected).mean().view(1), 1e-6)
 
 
@@ -329,7 +332,7 @@ def test_small_problems_are_not_split():
     inputs = pictures.repeat(10, 1, 1, 1)
     w, apply = fl.models.ravel(module)
     assert chunks.rows_at_a_time(apply, w, pictures) == 20
-    few = chunks.rows_at_a_time(apply, w, inputs)
-    assert few < 200
-    each = chunks.bytes_of(apply, w, pictures[:few]) - chunks.bytes_of(apply, w, pictures[:0])
-    assert each <= 1.5 * chunks.LIMIT
+    rows = chunks.rows_at_a_time(apply, w, inputs)
+    assert rows < 200
+    needed = chunks.bytes_of(apply, w, pictures[:rows]) - chunks.bytes_of(apply, w, pictures[:0])
+    assert needed <= 1.5 * chunks.LIMIT

@@ -63,10 +63,10 @@ class SizedStream(Stream):
 
 
 class NoLength(Dataset):
-    def __getitem__(self, place):
-        if place >= len(X):
+    def __getitem__(self, index):
+        if index >= len(X):
             raise IndexError
-        return X[place], Y[place]
+        return X[index], Y[index]
 
 
 class Own(Dataset):
@@ -76,8 +76,8 @@ class Own(Dataset):
     def __len__(self):
         return 4
 
-    def __getitem__(self, place):
-        return self.sample(place)
+    def __getitem__(self, index):
+        return self.sample(index)
 
 
 class Backwards(SequentialSampler):
@@ -142,8 +142,8 @@ def test_random_samplers_give_what_they_draw():
     problem = make(DataLoader(WHOLE, 3, sampler=sampler))
     assert problem.sizes == (8,)
     assert {*problem.data[1].tolist()} <= {Y[0].item(), Y[3].item()}
-    few = RandomSampler(WHOLE, num_samples=5, generator=rng)
-    assert make(DataLoader(WHOLE, 3, sampler=few)).sizes == (5,)
+    five = RandomSampler(WHOLE, num_samples=5, generator=rng)
+    assert make(DataLoader(WHOLE, 3, sampler=five)).sizes == (5,)
 
 
 def test_a_loader_that_makes_its_own_batches_is_asked_for_them():
@@ -256,25 +256,27 @@ def test_a_series_is_read_by_place_and_not_by_label():
 )
 def test_whole_numbers_and_truth_values_of_every_width(dtype):
     target = (np.arange(12) % 2).astype(dtype)
-    for given in (target, torch.from_numpy(target)):
-        data = make((X, given)).data[1]
+    for values in (target, torch.from_numpy(target)):
+        data = make((X, values)).data[1]
         assert data.tolist() == target.tolist()
         assert data.dtype == (torch.float32 if dtype == "bool" else torch.int64)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_quantized_numbers_are_dequantized():
-    given = torch.quantize_per_tensor(torch.ones(12, 3), 0.5, 0, torch.qint8)
-    assert torch.equal(make((given, Y)).data[0], torch.ones(12, 3))
+    inputs = torch.quantize_per_tensor(torch.ones(12, 3), 0.5, 0, torch.qint8)
+    assert torch.equal(make((inputs, Y)).data[0], torch.ones(12, 3))
 
 
 def test_floats_of_eight_bits_are_their_numbers():
-    given = torch.arange(36.0).view(12, 3).to(torch.float8_e4m3fn)
-    assert torch.equal(make((given, Y)).data[0], given.float())
+    inputs = torch.arange(36.0).view(12, 3).to(torch.float8_e4m3fn)
+    assert torch.equal(make((inputs, Y)).data[0], inputs.float())
 
 
 def test_dicts_are_read_by_their_names():
-    x, y, module = X[:, :1], Y.unsqueeze(1), nn.Linear(1, 1)
+    x = X[:, :1]
+    y = Y.unsqueeze(1)
+    module = nn.Linear(1, 1)
 
     def wide(rows):
         return rows.mean((rows.output - rows.target).squeeze(-1) ** 2)
@@ -287,14 +289,16 @@ def test_dicts_are_read_by_their_names():
     refuses(words, make, {"x": X, "y": Y}, {"x": X, "z": Y})
 
 
-@pytest.mark.parametrize("part", ["inputs", "target"])
-def test_whole_numbers_beside_the_floats_of_others_stay_what_they_are(part):
-    large = torch.full_like(X if part == "inputs" else Y, 2**24 + 1, dtype=torch.int64)
-    odd = (large, Y) if part == "inputs" else (X, large)
-    words = f"{part} of client 1 must hold whole numbers that torch.float32 can hold beside other"
+@pytest.mark.parametrize("subject", ["inputs", "target"])
+def test_whole_numbers_beside_the_floats_of_others_stay_what_they_are(subject):
+    large = torch.full_like(X if subject == "inputs" else Y, 2**24 + 1, dtype=torch.int64)
+    odd = (large, Y) if subject == "inputs" else (X, large)
+    words = (
+        f"{subject} of client 1 must hold whole numbers that torch.float32 can hold beside other"
+    )
     refuses(words, make, (X, Y), odd)
     double = make((X, Y), odd, module=nn.Linear(3, 1).double())
-    assert double.data[part == "target"][-1].tolist() == large[-1].tolist()
+    assert double.data[subject == "target"][-1].tolist() == large[-1].tolist()
     assert make((X, Y), (X.round().long(), Y)).data[0][12:].equal(X.round())
 
 
@@ -329,8 +333,9 @@ def test_a_client_of_another_form_is_told_the_forms(client, words):
 
 def test_columns_and_weights_of_clients():
     refuses("columns must name each column once, got ['z']", make, (X, Y, Y, Y), columns=["z"] * 2)
-    refuses("from_clients: weights[1] must be positive, got 0", make, (X, Y), (X, Y),
-            weights=[1, 0])  # fmt: skip
+    refuses(
+        "from_clients: weights[1] must be positive, got 0", make, (X, Y), (X, Y), weights=[1, 0]
+    )
 
 
 def masked_tensor():
@@ -372,18 +377,22 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("given", "words"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("make_inputs", "words"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
-def test_what_is_no_real_number_is_one_sentence_with_the_client(given, words):
+def test_what_is_no_real_number_is_one_sentence_with_the_client(make_inputs, words):
     words = f"from_clients: inputs of client 1 *{words}"
-    refuses(words, make, (X, Y), (given(), Y), error=(ValueError, TypeError))
+    refuses(words, make, (X, Y), (make_inputs(), Y), error=(ValueError, TypeError))
 
 
 def test_large_numbers_fit_a_module_of_doubles():
     problem = make((X.double() * 1e100, Y), module=nn.Linear(3, 1).double())
     assert problem.data[0].dtype == torch.float64
-    refuses("target of client 0 must hold numbers that torch.float16 can", make, (X, Y * 1e6),
-            module=nn.Linear(3, 1).half())  # fmt: skip
+    refuses(
+        "target of client 0 must hold numbers that torch.float16 can",
+        make,
+        (X, Y * 1e6),
+        module=nn.Linear(3, 1).half(),
+    )
 
 
 COLUMNS = {
@@ -401,16 +410,18 @@ COLUMNS = {
 @pytest.mark.parametrize("change", COLUMNS.values(), ids=COLUMNS)
 def test_frames_in_every_form_are_the_same_rows(change):
     module = nn.Linear(2, 1)
-    plain, other = make_frame(table(), module), make_frame(change(table()), module)
-    for mine, theirs in zip(plain.data, other.data, strict=True):
+    plain = make_frame(table(), module)
+    changed = make_frame(change(table()), module)
+    for mine, theirs in zip(plain.data, changed.data, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
 
 
 def test_a_reversed_frame_has_its_clients_in_the_same_order():
     module = nn.Linear(2, 1)
-    plain, other = make_frame(table(), module), make_frame(table()[::-1], module)
-    assert torch.equal(other.data[0][:3], plain.data[0][:3].flip(0))
-    torch.testing.assert_close(other.mean_losses(other.w0), plain.mean_losses(plain.w0))
+    plain = make_frame(table(), module)
+    turned = make_frame(table()[::-1], module)
+    assert torch.equal(turned.data[0][:3], plain.data[0][:3].flip(0))
+    torch.testing.assert_close(turned.mean_losses(turned.w0), plain.mean_losses(plain.w0))
 
 
 class Polars:
@@ -495,11 +506,16 @@ def test_names_of_columns():
     twice = table()
     twice.columns = ["a", "a", "c", "y"]
     refuses("must name each column once, for one purpose, got ['a']", make_frame, twice)
-    one = nn.Linear(1, 1)
-    refuses("must hold one column 'a'", make_frame, twice, one, features=["a"])
+    narrow = nn.Linear(1, 1)
+    refuses("must hold one column 'a'", make_frame, twice, narrow, features=["a"])
     indexed = table().set_index("c")
     refuses("the column 'c', *frame.reset_index()", make_frame, indexed)
-    refuses("frame must be a pandas DataFrame*Polars*.to_pandas()", make_frame, Polars(),
-            error=TypeError)  # fmt: skip
-    refuses("heldout must be a pandas DataFrame", make_frame, table(), heldout=Polars(),
-            error=TypeError)  # fmt: skip
+    refuses(
+        "frame must be a pandas DataFrame*Polars*.to_pandas()",
+        make_frame,
+        Polars(),
+        error=TypeError,
+    )
+    refuses(
+        "heldout must be a pandas DataFrame", make_frame, table(), heldout=Polars(), error=TypeError
+    )

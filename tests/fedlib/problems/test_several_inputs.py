@@ -62,16 +62,17 @@ def texts(seed=0):
         yield ids, mask, (torch.arange(size) % 2).float()
 
 
-def seeded_module(kind):
+def seeded_module(module_type):
     torch.manual_seed(0)  # noqa: TID251  torch draws a module's start from its own generator
-    return kind()
+    return module_type()
 
 
 class Samples(Dataset):
     """Rows of a client as samples ((ids, mask), target) or as dicts."""
 
     def __init__(self, rows, form):
-        self.rows, self.form = rows, form
+        self.rows = rows
+        self.form = form
 
     def __len__(self):
         return len(self.rows[0])
@@ -106,8 +107,8 @@ def test_texts_in_every_form_have_the_loss_of_the_module(form):
     for ids, mask, target in texts():
         logits = module(ids, attention_mask=mask).squeeze(-1)
         by_hand.append(binary_cross_entropy_with_logits(logits, target))
-    found = problem.metrics(problem.w0, problem)["f"]
-    close(found, torch.stack(by_hand).mean().detach(), 1e-6)
+    value = problem.metrics(problem.w0, problem)["f"]
+    close(value, torch.stack(by_hand).mean().detach(), 1e-6)
 
 
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
@@ -127,12 +128,12 @@ def test_methods_train_it_and_the_module_takes_the_result(engine):
     close(value, binary_cross_entropy_with_logits(logits, target).detach(), 1e-6)
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.float32])
-def test_pictures_and_vectors_by_position(kind):
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_pictures_and_vectors_by_position(dtype):
     rng = np.random.default_rng(0)
     clients = []
     for size in SIZES:
-        picture = rng.integers(0, 255, (size, 4, 4)).astype(kind)
+        picture = rng.integers(0, 255, (size, 4, 4)).astype(dtype)
         vector = rng.normal(size=(size, 3)).astype(np.float32)
         clients.append(((picture, vector), np.arange(size) % 2.0, np.arange(size) % 3))
     module = seeded_module(Pair)
@@ -144,12 +145,6 @@ def test_pictures_and_vectors_by_position(kind):
     close(problem.metrics(problem.w0, problem)["f"], torch.stack(by_hand).mean().detach(), 1e-3)
 
 
-def test_a_list_of_rows_is_one_input():
-    clients = [([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0])]
-    problem = problems.from_clients(clients, module=nn.Linear(2, 1), objective=loss)
-    assert problem.data[0].tolist() == clients[0][0]
-
-
 def test_refuses_what_does_not_fit_the_module():
     ids, mask, target = next(iter(texts()))
     module = seeded_module(Text)
@@ -157,15 +152,15 @@ def test_refuses_what_does_not_fit_the_module():
     def make(*clients, **options):
         return problems.from_clients([*clients], module=module, objective=loss, **options)
 
-    whole = {"input_ids": ids, "attention_mask": mask, "labels": target}
-    refuses("client 0 must have one entry, the target, beside", make, {**whole, "age": target})
-    make({**whole, "age": target}, columns=["age"])
+    client = {"input_ids": ids, "attention_mask": mask, "labels": target}
+    refuses("client 0 must have one entry, the target, beside", make, {**client, "age": target})
+    make({**client, "age": target}, columns=["age"])
     refuses("name arguments of the module", make, ({"ids": ids, "attention_mask": mask}, target))
-    shorter = {**whole, "attention_mask": mask[:, :3]}
-    refuses("inputs of client 1 must have rows of the shapes", make, whole, shorter)
-    few = {**whole, "attention_mask": mask[:3]}
-    refuses("inputs of client 1 must have equally many rows", make, whole, few)
-    large = {**whole, "input_ids": ids + 2**24 + 1, "shift": target}
+    shorter = {**client, "attention_mask": mask[:, :3]}
+    refuses("inputs of client 1 must have rows of the shapes", make, client, shorter)
+    incomplete = {**client, "attention_mask": mask[:3]}
+    refuses("inputs of client 1 must have equally many rows", make, client, incomplete)
+    large = {**client, "input_ids": ids + 2**24 + 1, "shift": target}
     refuses("hold whole numbers that torch.float32 can hold beside the floats", make, large)
 
 
@@ -203,7 +198,8 @@ def test_an_input_keeps_its_numbers_whatever_the_first_client_holds():
     assert scaled(((X, MASK * 0.5), Y), ((X, MASK), Y)) == pytest.approx([5 / 12, 5 / 3])
     words = "inputs of client 1 must hold numbers of torch.int64 alone, as those of the first"
     refuses(words, scaled, ((X, MASK), Y), ((X, MASK * 0.5), Y))
-    ids, words = torch.tensor([[1, 2]]), nn.Embedding(3, 1)
+    ids = torch.tensor([[1, 2]])
+    words = nn.Embedding(3, 1)
     packed = [((ids, ids), Y[:1]), ((ids.float(), ids), Y[:1])]
 
     class Sum(nn.Module):
@@ -211,14 +207,14 @@ def test_an_input_keeps_its_numbers_whatever_the_first_client_holds():
             super().__init__()
             self.words = words
 
-        def forward(self, first, second):
-            return (self.words(first) + self.words(second)).sum((1, 2))
+        def forward(self, left, right):
+            return (self.words(left) + self.words(right)).sum((1, 2))
 
     problem = problems.from_clients(packed, module=Sum(), objective=square)
     assert problem.data[0].tolist() == [[1, 2, 1, 2]] * 2
     words = "inputs of client 1 must hold numbers of torch.uint8 alone*to one dtype"
-    for other in (MASK + 300, MASK - 1):
-        refuses(words, scaled, ((X, MASK.byte()), Y), ((X, other), Y))
+    for mask in (MASK + 300, MASK - 1):
+        refuses(words, scaled, ((X, MASK.byte()), Y), ((X, mask), Y))
     assert scaled(((X, MASK.byte()), Y), ((X, MASK + 3), Y)) == pytest.approx([5 / 3, 77 / 3])
 
 
@@ -237,11 +233,3 @@ def test_frames_and_inputs_of_several_lengths():
     refuses(
         "inputs of client 0 must have equally many rows, got [2, 3]", scaled, ((X, MASK[:2]), Y)
     )
-
-
-def test_rows_of_a_module_of_one_input_are_no_several_inputs():
-    rows = [torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])]
-    problem = problems.from_clients(
-        [(rows, torch.tensor([0.0, 1.0]))], module=nn.Linear(2, 1), objective=loss
-    )
-    assert problem.data[0].tolist() == [[1.0, 2.0], [3.0, 4.0]]

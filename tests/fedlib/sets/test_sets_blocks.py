@@ -21,30 +21,39 @@ def points(count=40, seed=0):
     return scale * torch.randn(count, DIM, generator=g, dtype=torch.float64)
 
 
-def test_every_oracle_acts_part_by_part():
+@pytest.mark.parametrize("method", ["project", "lmo"])
+def test_every_oracle_acts_part_by_part(method):
     for x in points():
-        for name in ("project", "lmo"):
-            whole = getattr(BLOCKS, name)(x)
-            own = [getattr(s, name)(part) for s, part in zip(PARTS, x.split(SIZES), strict=True)]
-            assert torch.equal(whole, torch.cat(own))
-            assert BLOCKS.contains(whole)
-    inside = BLOCKS.lmo(x)
-    for place in range(len(SIZES)):
-        outside = inside.clone()
-        outside.split(SIZES)[place].mul_(3)
-        assert not BLOCKS.contains(outside)
+        point = getattr(BLOCKS, method)(x)
+        pieces = zip(PARTS, x.split(SIZES), strict=True)
+        points_of_parts = [getattr(convex_set, method)(piece) for convex_set, piece in pieces]
+        assert torch.equal(point, torch.cat(points_of_parts))
+        assert BLOCKS.contains(point)
+
+
+@pytest.mark.parametrize("block", range(len(SIZES)))
+def test_a_point_that_leaves_one_part_is_outside(block):
+    outside = BLOCKS.lmo(points()[-1])
+    outside.split(SIZES)[block].mul_(3)
+    assert not BLOCKS.contains(outside)
 
 
 def test_diameter_gauge_and_vmap():
-    each = (4.0, 6.0, 3 * math.sqrt(3), 2.0, math.sqrt(2))
-    assert BLOCKS.diameter(DIM) == pytest.approx(math.hypot(*each))
+    diameters = (4.0, 6.0, 3 * math.sqrt(3), 2.0, math.sqrt(2))
+    assert BLOCKS.diameter(DIM) == pytest.approx(math.hypot(*diameters))
     x = points(10)
     for method in (BLOCKS.project, BLOCKS.lmo, BLOCKS.gauge):
         torch.testing.assert_close(vmap(method)(x), torch.stack([method(v) for v in x]))
-    one = torch.zeros(DIM, dtype=torch.float64)
-    one[5] = 6.0
-    assert gauge_of(BLOCKS, one) == 2.0  # twice the radius of the Ball
+    single = torch.zeros(DIM, dtype=torch.float64)
+    single[5] = 6.0
+    assert gauge_of(BLOCKS, single) == 2.0  # twice the radius of the Ball
     assert gauge_of(fl.Box(-1.0, 2.0), torch.tensor([2.0, 3.5])) == 2.0
+
+
+def assert_carried(wire, point):
+    """A point comes back from its message."""
+    arrived = wire.decode(wire.encode(point), point)
+    torch.testing.assert_close(arrived, point, atol=1e-14, rtol=0)
 
 
 def test_messages_are_those_of_the_parts():
@@ -53,14 +62,17 @@ def test_messages_are_those_of_the_parts():
     for g in points():
         s = BLOCKS.lmo(g)
         message = wire.encode(s)
-        assert (len(message.values), len(message.positions)) == (14, 2)
-        torch.testing.assert_close(wire.decode(message, g), s, atol=1e-14, rtol=0)
-    dense = wire_of(fl.Blocks((fl.Ball(1.0),), (3,)), 3)
-    assert dense.encode(torch.ones(3)).positions == ()
-    inner = fl.Blocks((BLOCKS, fl.L1Ball(1.0)), (DIM, 4))  # a product within a product
-    s = inner.lmo(torch.cat([g, g[:4]]))
-    torch.testing.assert_close(inner.wire(DIM + 4).decode(inner.wire(DIM + 4).encode(s), s), s)
-    assert inner.wire(DIM + 4).bits(DIM + 4) == wire.bits(DIM) + 3
+        assert len(message.values) == 14
+        assert len(message.positions) == 2
+        assert_carried(wire, s)
+
+
+def test_a_product_within_a_product_is_carried():
+    nested = fl.Blocks((BLOCKS, fl.L1Ball(1.0)), (DIM, 4))
+    x = points()[-1]
+    wire = nested.wire(DIM + 4)
+    assert wire.bits(DIM + 4) == wire_of(BLOCKS, DIM).bits(DIM) + 3
+    assert_carried(wire, nested.lmo(torch.cat([x, x[:4]])))
 
 
 def test_a_network_tensor_by_tensor():
@@ -69,9 +81,11 @@ def test_a_network_tensor_by_tensor():
     same = fl.Blocks.of_shapes(shapes, fl.L1Ball(10.0))
     assert same.sizes == (12, 3, 6, 2)
     assert set(same.sets) == {fl.L1Ball(10.0)}
-    other = fl.Blocks.of_shapes(shapes, [fl.NuclearBall(1.0, 3, 4), *[fl.Ball(1.0)] * 3])
-    assert other.sets[0] == fl.NuclearBall(1.0, 3, 4)
-    assert int((same.lmo(torch.randn(23, generator=torch.Generator())) != 0).sum()) == 4
+    point = same.lmo(torch.randn(23, generator=torch.Generator()))
+    assert point.count_nonzero() == 4
+    ball = fl.Ball(1.0)
+    mixed = fl.Blocks.of_shapes(shapes, [fl.NuclearBall(1.0, 3, 4), ball, ball, ball])
+    assert mixed.sets[0] == fl.NuclearBall(1.0, 3, 4)
 
 
 def test_groups_of_clients():

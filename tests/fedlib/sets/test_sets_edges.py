@@ -50,15 +50,15 @@ def cases(draw):
     power = draw(st.integers(*POWERS[dtype]))
     radius = in_range(draw(st.sampled_from([1.0, 1 / 3, 7.7])) * 10.0**power, dtype)
     dim = draw(st.integers(1, 7))
-    kind = draw(st.sampled_from([Ball, Box, L1Ball, Simplex, NuclearBall, Blocks]))
-    if kind is NuclearBall:
+    set_type = draw(st.sampled_from([Ball, Box, L1Ball, Simplex, NuclearBall, Blocks]))
+    if set_type is NuclearBall:
         return NuclearBall(radius, dim, 3, draw(st.integers(1, 4))), 3 * dim, dtype
-    if kind is Blocks:
+    if set_type is Blocks:
         return Blocks((L1Ball(radius), Box(-radius, 0.1)), (dim, 2)), dim + 2, dtype
-    if kind is Box:
+    if set_type is Box:
         low = draw(st.sampled_from([-radius, 0.0, 0.1 * radius]))
         return Box(low, radius), dim, dtype
-    return kind(radius), dim, dtype
+    return set_type(radius), dim, dtype
 
 
 @given(cases(), st.data())
@@ -87,11 +87,11 @@ def test_points_of_a_set_are_their_own_nearest_points(case, data):
 
 
 @given(st.sampled_from(HALF), st.integers(0, 999), st.sampled_from([Ball, L1Ball, Simplex]))
-def test_short_floats_are_as_near_as_they_can_be(dtype, seed, kind):
+def test_short_floats_are_as_near_as_they_can_be(dtype, seed, set_type):
     x = 10 * torch.randn(5, generator=generator(seed)).to(dtype)
-    exact = kind(2.0).project(x.double())
+    exact = set_type(2.0).project(x.double())
     unit = torch.finfo(dtype).eps
-    torch.testing.assert_close(kind(2.0).project(x).double(), exact, rtol=unit, atol=unit)
+    torch.testing.assert_close(set_type(2.0).project(x).double(), exact, rtol=unit, atol=unit)
 
 
 INFINITE = {
@@ -121,18 +121,24 @@ def test_a_box_with_infinite_sides_projects(box, dtype):
 
 def test_methods_that_project_run_on_boxes_with_infinite_sides():
     centres = torch.tensor([[1.0, -2.0], [3.0, -4.0]]).view(2, 1, 1, 2)
-    whole = problems.pareto(centres)
-    problem = whole.within(Box(0.0, math.inf))
+    unconstrained = problems.pareto(centres)
+    problem = unconstrained.within(Box(0.0, math.inf))
     options = {"rounds": 60, "progress": False}
-    lowest = fl.run(fl.FedAvg(0.5, 1, 2), whole, **options).model()
+    lowest = fl.run(fl.FedAvg(0.5, 1, 2), unconstrained, **options).model()
     assert (lowest < -0.1).any()
     expected = lowest.clamp(min=0)  # the objective is a sum over entries
     grid = [fl.FedAvg(lr, 1, 2) for lr in (0.5, 0.25)]
     for trace in fl.run(grid, problem, seeds=(0, 1), **options):
         torch.testing.assert_close(trace.model(1), expected, atol=1e-5, rtol=0)
     json.dumps(trace.config)
-    refuses("Box: high must be finite in torch.float32*such a box is for methods that project",
-            fl.run, fl.FedFW(1.0), problem, rounds=1, progress=False)  # fmt: skip
+    refuses(
+        "Box: high must be finite in torch.float32*such a box is for methods that project",
+        fl.run,
+        fl.FedFW(1.0),
+        problem,
+        rounds=1,
+        progress=False,
+    )
 
 
 def test_boxes_without_a_point_and_bounds_that_no_number_reaches():
@@ -142,10 +148,10 @@ def test_boxes_without_a_point_and_bounds_that_no_number_reaches():
     refuses("Box: radius must be positive", Box, math.inf)
     x = torch.ones(2)
     refuses("Box: the box must hold numbers of torch.float32", Box(1e300, math.inf).project, x)
-    for kind in (Ball, L1Ball, Simplex):
-        for method in (kind(1e300).project, kind(1e300).lmo, kind(1e300).contains):
-            refuses(f"{kind.__name__}: radius must be finite in torch.float32", method, x)
-        assert kind(1e300).project(x.double()).isfinite().all()
+    for set_type in (Ball, L1Ball, Simplex):
+        for method in (set_type(1e300).project, set_type(1e300).lmo, set_type(1e300).contains):
+            refuses(f"{set_type.__name__}: radius must be finite in torch.float32", method, x)
+        assert set_type(1e300).project(x.double()).isfinite().all()
     refuses("NuclearBall: radius must be finite", NuclearBall(1e300, 1, 2).lmo, x)
     assert Box(0.0, math.inf).gauge(x).isnan()
     assert Box(0.0, math.inf).diameter(2) == math.inf
@@ -156,20 +162,21 @@ def orthogonal(shape):
     m, n = shape
     h = (torch.arange(1, m + 1, dtype=torch.float64) * ((5**0.5 - 1) / 2)).frac() - 0.5
     left = torch.zeros(m, dtype=torch.float64)
-    left[0], left[1] = h[1], -h[0]
+    left[0] = h[1]
+    left[1] = -h[0]
     right = torch.ones(n, dtype=torch.float64)
-    one = torch.outer(left, right)
+    rank_one = torch.outer(left, right)
     other_left = torch.zeros(m, dtype=torch.float64)
     other_left[5] = 1.0
     other_right = torch.cat([torch.ones(n // 2), -torch.ones(n - n // 2)]).double()
-    other = 0.3 * torch.outer(other_left, other_right)
+    further = 0.3 * torch.outer(other_left, other_right)
     spread = torch.zeros(m, dtype=torch.float64)
     spread[10:] = 0.2
     spread -= h * (h @ spread) / (h @ h)
     return {
-        "rank one": one,
-        "rank two": 3 * one + other,
-        "rank two, the larger row elsewhere": 0.4 * one
+        "rank one": rank_one,
+        "rank two": 3 * rank_one + further,
+        "rank two, the larger row elsewhere": 0.4 * rank_one
         + 0.3 * torch.outer(other_left, other_right),
         "many small rows": torch.outer(spread, right) + 0.3 * torch.outer(other_left, other_right),
     }
@@ -220,7 +227,8 @@ def simplex_by_fractions(x, radius):
     """The nearest point of the simplex in exact arithmetic, rounded once."""
     numbers = [Fraction(value) for value in x.double().tolist()]
     falling = sorted(numbers, reverse=True)
-    total, theta = Fraction(0), Fraction(0)
+    total = Fraction(0)
+    theta = Fraction(0)
     for count, value in enumerate(falling, 1):
         total += value
         shift = (total - Fraction(radius)) / count

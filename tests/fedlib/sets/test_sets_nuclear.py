@@ -16,11 +16,13 @@ LARGE = [(90, 70, 70), (70, 90, 3), (60, 60, 1), (120, 50, 50)]
 
 @pytest.mark.parametrize(("m", "n", "rank"), LARGE)
 def test_iterative_oracles_are_close(m, n, rank):
-    ball, g = NuclearBall(1.0, m, n), torch.Generator().manual_seed(m)
+    ball = NuclearBall(1.0, m, n)
+    g = torch.Generator().manual_seed(m)
     for _ in range(10):
         A = torch.randn(m, rank, generator=g, dtype=torch.float64)
         A = A @ torch.randn(rank, n, generator=g, dtype=torch.float64) if rank < n else A
-        s, top = ball.lmo(A.flatten()), float(torch.linalg.svdvals(A)[0])
+        s = ball.lmo(A.flatten())
+        top = float(torch.linalg.svdvals(A)[0])
         assert -float(A.flatten() @ s) == pytest.approx(top, rel=1e-5)
         assert ball.contains(s, 1e-12)
         assert torch.linalg.matrix_rank(s.view(m, n)) == 1
@@ -29,11 +31,14 @@ def test_iterative_oracles_are_close(m, n, rank):
 def test_the_start_is_not_caught_in_a_part_of_the_matrix():
     """A dominant block without the largest row, and one whose rows cancel in the sum."""
     A = torch.zeros(80, 60, dtype=torch.float64)
-    A[0, 0], A[1:50, 1:50] = 2.0, 0.1
+    A[0, 0] = 2.0
+    A[1:50, 1:50] = 0.1
     u, v = leading_pair(A, 10)
     assert float(u @ A @ v) == pytest.approx(4.9, rel=1e-10)
     B = torch.zeros(80, 60, dtype=torch.float64)
-    B[0, :], B[1, :], B[2, 0] = 1.0, -1.0, 3.0
+    B[0, :] = 1.0
+    B[1, :] = -1.0
+    B[2, 0] = 3.0
     u, v = leading_pair(B, 10)
     assert float(u @ B @ v) == pytest.approx(float(torch.linalg.svdvals(B)[0]), rel=1e-10)
 
@@ -51,8 +56,8 @@ def test_float32_and_repeated_singular_values():
 def test_zero_and_diagonals():
     ball = NuclearBall(1.0, 2, 2)
     assert ball.lmo(torch.zeros(4)).tolist() == [0, 0, 0, 0]
-    found = ball.lmo(torch.tensor([0.0, 0, 0, -5.0]))
-    assert found.tolist() == pytest.approx([0, 0, 0, 1.0])
+    corner = ball.lmo(torch.tensor([0.0, 0, 0, -5.0]))
+    assert corner.tolist() == pytest.approx([0, 0, 0, 1.0])
     close(ball.project(torch.tensor([3.0, 0, 0, 2.5])), torch.tensor([0.75, 0, 0, 0.25]), 1e-6)
 
 

@@ -13,8 +13,9 @@ SETS = {
     "simplex": Simplex(),
     "large simplex": Simplex(30.0),
 }
-every = pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
-L1, SIMPLEX = L1Ball(2.0), Simplex(1.5)
+every_set = pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
+L1 = L1Ball(2.0)
+SIMPLEX = Simplex(1.5)
 
 
 def inputs(dim, count=300, seed=0, dtype=torch.float64):
@@ -29,14 +30,14 @@ def inputs(dim, count=300, seed=0, dtype=torch.float64):
     return torch.cat([x * scale * sparse, torch.zeros(1, dim, dtype=dtype)])
 
 
-@every
+@every_set
 def test_large_points_keep_their_digits(convex_set):
     """Two entries that differ by half a radius at a height of 1e8: the sum is still right."""
     r = convex_set.radius
     x = torch.tensor([1e8, 1e8 + r / 2, 1.0], dtype=torch.float64)
     gap = float(x[1] - x[0])
-    wanted = [(r - gap) / 2, (r + gap) / 2, 0.0]
-    assert convex_set.project(x).tolist() == pytest.approx(wanted, rel=1e-12)
+    expected = [(r - gap) / 2, (r + gap) / 2, 0.0]
+    assert convex_set.project(x).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_known_points():
@@ -57,7 +58,8 @@ def test_of_equal_entries_the_first_counts():
 
 
 def test_radii_may_be_stacked_under_vmap():
-    x, radii = torch.tensor([3.0, 0.0]), torch.tensor([1.0, 5.0])
+    x = torch.tensor([3.0, 0.0])
+    radii = torch.tensor([1.0, 5.0])
     assert vmap(lambda r: L1Ball(r).project(x))(radii).tolist() == [[1.0, 0.0], [3.0, 0.0]]
     assert vmap(lambda r: Simplex(r).project(x))(radii).tolist() == [[1.0, 0.0], [4.0, 1.0]]
     assert vmap(lambda r: L1Ball(r).lmo(x))(radii).tolist() == [[-1.0, 0.0], [-5.0, 0.0]]
@@ -86,5 +88,5 @@ def test_the_wire_carries_extreme_points_in_so_many_bits(convex_set, dim, bits):
         assert torch.equal(wire(s), s)
         assert torch.equal(wire.decode(wire.encode(s), g), s)
     if not isinstance(convex_set, Ball) and dim > 2:  # it cannot carry anything else
-        other = torch.full((dim,), 0.3, dtype=torch.float64)
-        assert not torch.allclose(wire.decode(wire.encode(other), other), other)
+        flat = torch.full((dim,), 0.3, dtype=torch.float64)
+        assert not torch.allclose(wire.decode(wire.encode(flat), flat), flat)

@@ -7,7 +7,8 @@ from torch.func import vmap
 from fedlib.solvers.interior_point import best_response
 from tests.helpers.expect import close
 
-COUNT, DIM = 400, 5
+COUNT = 400
+DIM = 5
 
 
 def normal(rng, *shape):
@@ -31,11 +32,11 @@ def instances(seed, M):
 
 def solve(p):
     """All instances at once."""
-    first = ("objective", "linear", "constant", "levels")
+    leading = ("objective", "linear", "constant", "levels")
 
     def one(p):
-        rest = {name: x for name, x in p.items() if name not in first}
-        return tuple(best_response(*(p[name] for name in first), **rest))
+        options = {name: x for name, x in p.items() if name not in leading}
+        return tuple(best_response(*(p[name] for name in leading), **options))
 
     return vmap(one)(p)
 
@@ -54,11 +55,13 @@ def excess(p, w):
 
 def bisected(p):
     """The multiplier of one constraint: where the derivative of the concave dual changes sign."""
-    low, high = torch.zeros(COUNT, 1, dtype=torch.float64), p["penalty"][:, None].clone()
+    low = torch.zeros(COUNT, 1, dtype=torch.float64)
+    high = p["penalty"][:, None].clone()
     for _ in range(200):
         middle = (low + high) / 2
         up = excess(p, lagrangian_minimizer(p, middle)) > 0
-        low, high = torch.where(up, middle, low), torch.where(up, high, middle)
+        low = torch.where(up, middle, low)
+        high = torch.where(up, high, middle)
     return high
 
 
@@ -77,7 +80,8 @@ def test_lemma_1_against_bisection_on_all_branches():
     p["objective"] *= 0
     p["curvature"] = torch.ones(COUNT, dtype=torch.float64)
     w, nu, slack = solve(p)
-    b, gap = p["linear"].square().sum((1, 2)), (p["levels"] - p["constant"])[:, 0]
+    b = p["linear"].square().sum((1, 2))
+    gap = (p["levels"] - p["constant"])[:, 0]
     den = b + 4 * p["tau"] * gap
     root = ((b / den.clamp(min=1e-300)).sqrt() - 1) / p["tau"]
     printed = torch.where(den > 0, root.clamp(min=0).minimum(p["penalty"]), p["penalty"])
@@ -106,7 +110,8 @@ def test_one_constraint_with_any_objective_against_bisection():
 
 
 EDGE = {"tau": 0.5, "penalty": 10.0, "curvature": 1.0}
-ZERO, ONE = torch.zeros(3, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
+ZERO = torch.zeros(3, dtype=torch.float64)
+ONE = torch.ones(1, dtype=torch.float64)
 B = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
 
 
@@ -121,17 +126,17 @@ B = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
     ],
 )
 def test_edge_cases_of_lemma_1(linear, A, U, nu, slack):
-    found = best_response(ZERO, linear, A * ONE, U * ONE, **EDGE)
-    assert found.nu.item() == nu
-    assert found.slack.item() == slack
-    assert (found.w == 0).all()
+    response = best_response(ZERO, linear, A * ONE, U * ONE, **EDGE)
+    assert response.nu.item() == nu
+    assert response.slack.item() == slack
+    assert (response.w == 0).all()
 
 
 def test_without_constraints_it_is_the_minimizer_of_the_objective():
-    none = torch.zeros(0, dtype=torch.float64)
-    found = best_response(B[0], torch.zeros(0, 3).double(), none, none, **EDGE)
-    close(found.w, -B[0] / 2, 0)
-    assert found.nu.shape == found.slack.shape == (0,)
+    empty = torch.zeros(0, dtype=torch.float64)
+    response = best_response(B[0], torch.zeros(0, 3).double(), empty, empty, **EDGE)
+    close(response.w, -B[0] / 2, 0)
+    assert response.nu.shape == response.slack.shape == (0,)
 
 
 @pytest.mark.parametrize("M", [2, 3, 5, 8])
@@ -151,7 +156,9 @@ def test_several_constraints_leave_no_duality_gap(M):
 def test_runs_together_keep_the_digits_of_a_small_slack():
     """Norms of 100,000 entries cancel where a constraint is just fulfilled."""
     rng = torch.Generator().manual_seed(0)
-    runs, dim, tau = 5, 100_000, 0.1
+    runs = 5
+    dim = 100_000
+    tau = 0.1
     linear = 0.01 * normal(rng, runs, 1, dim)
     least = (linear * linear).sum(-1) / (4 * tau)  # of the constraint's convex part, times -1
 

@@ -49,15 +49,15 @@ def test_every_step_is_that_of_torch(dtype, close, betas):
     assert (expected[-1] - start).abs().min() > 0.01
 
 
-def end(problem, j, rows, lam, method, first=None):
+def end(problem, j, rows, lam, method, first_gradient=None):
     """Where client j ends: torch's Adam on the weighted quadratics, batch after batch of `rows`."""
     centres = problem.data[0]
 
     def gradient(u, step):
-        if first is not None and step == 0:
-            return first
-        some = rows[step - (first is not None)]
-        return sum(lam[k] * (u - centres[some, k].mean(0)) for k in range(len(lam)))
+        if first_gradient is not None and step == 0:
+            return first_gradient
+        batch = rows[step - (first_gradient is not None)]
+        return sum(lam[k] * (u - centres[batch, k].mean(0)) for k in range(len(lam)))
 
     options = {"lr": method.lr, "betas": method.local.betas, "eps": method.local.eps}
     return torch_adam(problem.w0 if j is None else j, gradient, method.local_steps, **options)[-1]
@@ -68,13 +68,14 @@ def test_a_round_of_fedcmoo_by_hand(shared_batch):
     problem = three_objectives()
     work = {**PLAIN, "local": Adam(betas=(0.7, 0.9))}
     method = fl.FedCMOO(**work, server_lr=1.3, batch_size=2, gram=EXACT, shared_batch=shared_batch)
-    w, centres = problem.w0, problem.data[0]
+    w = problem.w0
+    centres = problem.data[0]
     for _, draw, state, _ in walk(method, problem, 3, seed=5):
         ends = []
-        for place, j in enumerate(draw.participants):
-            rows = problem.rows[j][draw.batches[place]]
-            own = [rows[0]] * 3 if shared_batch else rows[:3]
-            H = torch.stack([w - centres[own[k], k].mean(0) for k in range(3)])
+        for position, j in enumerate(draw.participants):
+            rows = problem.rows[j][draw.batches[position]]
+            first_rows = [rows[0]] * 3 if shared_batch else rows[:3]
+            H = torch.stack([w - centres[first_rows[k], k].mean(0) for k in range(3)])
             later = rows[1 if shared_batch else 3 :]
             assert len(later) == 2
             ends.append(end(problem, w, later, state.weights, method, state.weights @ H))
@@ -86,17 +87,18 @@ def test_a_round_of_fedcmoo_by_hand(shared_batch):
 def test_a_round_of_fsmgda_by_hand(batch_size):
     problem = three_objectives()
     method = fl.FSMGDA(**WORK, server_lr=0.7, batch_size=batch_size)
-    ((_, draw, after, _),) = walk(method, problem, 1, seed=1)
-    w, deltas = problem.w0, torch.zeros(3, 5, dtype=torch.float64)
-    for place, j in enumerate(draw.participants):
+    ((_, draw, state, _),) = walk(method, problem, 1, seed=1)
+    w = problem.w0
+    deltas = torch.zeros(3, 5, dtype=torch.float64)
+    for position, j in enumerate(draw.participants):
         for k in range(3):
             rows = problem.rows[j].expand(3, -1)
             if batch_size is not None:
-                rows = problem.rows[j][draw.batches[place]][3 * k : 3 * k + 3]
+                rows = problem.rows[j][draw.batches[position]][3 * k : 3 * k + 3]
             moved = w - end(problem, w, rows, torch.eye(3)[k], method)
             deltas[k] += moved / (3 * 0.05) / 4
     lam = torch.as_tensor(minimum_norm((deltas @ deltas.T).numpy()))
-    torch.testing.assert_close(after.w, w - 0.7 * 0.05 * 3 * lam @ deltas, atol=1e-10, rtol=0)
+    torch.testing.assert_close(state.w, w - 0.7 * 0.05 * 3 * lam @ deltas, atol=1e-10, rtol=0)
 
 
 def test_moments_start_anew_in_every_round():
@@ -118,19 +120,23 @@ def test_plain_steps_by_hand():
 def test_a_run_of_plain_steps_has_the_key_that_it_had_before_there_were_others():
     method = fl.FedAvg(lr=0.1, local_steps=2, participants=2)
     assert describe(method) == {
-        "type": "FedAvg", "lr": 0.1, "local_steps": 2, "participants": 2, "batch_size": None
-    }  # fmt: skip
+        "type": "FedAvg",
+        "lr": 0.1,
+        "local_steps": 2,
+        "participants": 2,
+        "batch_size": None,
+    }
     assert describe(replace(method, local=SGD())) == describe(method)
-    other = describe(replace(method, local=Adam()))
-    assert other.pop("local") == {"type": "Adam", "betas": [0.9, 0.999], "eps": 1e-8}
-    assert other == describe(method)
+    with_adam = describe(replace(method, local=Adam()))
+    assert with_adam.pop("local") == {"type": "Adam", "betas": [0.9, 0.999], "eps": 1e-8}
+    assert with_adam == describe(method)
 
 
-@pytest.mark.parametrize("kind", [fl.FedSGM, partial(fl.PenaltyFedAvg, rho=2.0)])
-def test_with_a_constraint_the_first_step_is_that_of_adam_too(kind):
+@pytest.mark.parametrize("make_method", [fl.FedSGM, partial(fl.PenaltyFedAvg, rho=2.0)])
+def test_with_a_constraint_the_first_step_is_that_of_adam_too(make_method):
     problem = quadratics(torch.tensor([[1.0, -3.0]] * 4), torch.zeros(4, 2), level=9.0)
-    method = kind(lr=0.05, local_steps=1, participants=4, tolerance=0.1, local=Adam())
-    ((_, _, after, info),) = walk(method, problem, 1)
+    method = make_method(lr=0.05, local_steps=1, participants=4, tolerance=0.1, local=Adam())
+    ((_, _, state, info),) = walk(method, problem, 1)
     assert info["sigma"] == 0  # the step is on the objective, |w - (1, -3)|^2 / 2
-    moved = (after.w - problem.w0) / 0.05
+    moved = (state.w - problem.w0) / 0.05
     torch.testing.assert_close(moved, torch.tensor([1.0, -1.0]).to(moved), atol=1e-6, rtol=0)

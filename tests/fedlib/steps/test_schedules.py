@@ -52,5 +52,5 @@ def test_the_fourth_step_with_all_clients_and_with_some(schedule, eta, growth, r
         assert float(still.eta(t)) == pytest.approx(eta)
     half = {Convex: (2 / 3.5, 3.5**0.5), Nonconvex: (5 ** (-2 / 3), 5 ** (1 / 3))}
     if type(schedule) in half:
-        parts = float(schedule.eta(t, 0.5)), float(schedule.growth(t, 0.5))
-        assert parts == pytest.approx(half[type(schedule)])
+        actual = float(schedule.eta(t, 0.5)), float(schedule.growth(t, 0.5))
+        assert actual == pytest.approx(half[type(schedule)])

@@ -29,6 +29,7 @@ def test_soft_becomes_hard_as_its_sharpness_grows_except_at_zero():
 
 
 def test_weights_of_several_objectives_and_constraints_stand_one_after_another():
-    objectives, constraints = torch.tensor([0.5, 0.25]), torch.tensor([0.1, 0.15])
+    objectives = torch.tensor([0.5, 0.25])
+    constraints = torch.tensor([0.1, 0.15])
     assert torch.equal(loss_weights(objectives, constraints), torch.cat([objectives, constraints]))
     assert loss_weights(torch.tensor(0.5), torch.tensor(0.25)).tolist() == [0.5, 0.25]

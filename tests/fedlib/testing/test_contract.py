@@ -77,75 +77,99 @@ ASK = "fed.ask(self.step, fed.clients(draw), w)"
 MISTAKES = {
     "no frozen record": ("frozen=True", "frozen=False", "is a record", "frozen dataclass"),
     "state without w": (
-        "    w: Tensor\n    past: Tensor", "    past: Tensor\n    w: Tensor",
-        "is a record", "first field is w, got 'past'",
+        "    w: Tensor\n    past: Tensor",
+        "    past: Tensor\n    w: Tensor",
+        "is a record",
+        "first field is w, got 'past'",
     ),
     "random numbers": (
-        "mean = u.mean(0)", "mean = u.mean(0) + 0.01 * torch.randn(u.shape[-1])",
-        "is pure", "two rounds from one state and one draw must be equal",
+        "mean = u.mean(0)",
+        "mean = u.mean(0) + 0.01 * torch.randn(u.shape[-1])",
+        "is pure",
+        "two rounds from one state and one draw must be equal",
     ),
     "random numbers at a client": (
-        "return w - self.lr", "return w + 0.1 * torch.randn_like(w) - self.lr",
-        "runs batched", "must not draw random numbers",
+        "return w - self.lr",
+        "return w + 0.1 * torch.randn_like(w) - self.lr",
+        "runs batched",
+        "must not draw random numbers",
     ),
     "in place": (
-        "mean = u.mean(0)", "state.past.add_(1.0); mean = u.mean(0)",
-        "is pure", "not change the state that it was given",
+        "mean = u.mean(0)",
+        "state.past.add_(1.0); mean = u.mean(0)",
+        "is pure",
+        "not change the state that it was given",
     ),
     "branching": (
-        "mean = u.mean(0)", "mean = u.mean(0) if w.norm() < 1 else w",
-        "runs batched", "must not branch on a tensor's value",
+        "mean = u.mean(0)",
+        "mean = u.mean(0) if w.norm() < 1 else w",
+        "runs batched",
+        "must not branch on a tensor's value",
     ),
     "a number of the last method that started": (
-        "        check_work(", "        type(self).kept = self.keep\n        check_work(",
-        "runs in a grid", "a point of a grid must run as it does alone",
-        "(mean + self.keep *", "(mean + self.kept *",
+        "        check_work(",
+        "        type(self).kept = self.keep\n        check_work(",
+        "runs in a grid",
+        "a point of a grid must run as it does alone",
+        "(mean + self.keep *",
+        "(mean + self.kept *",
     ),
     "a draw beside its generator": (
         "participants=self.participants)  # 1",
         "participants=self.participants)._replace(downlink=torch.rand(1))  # 1",
-        "draws as one by one", "draw from the generator alone",
+        "draws as one by one",
+        "draw from the generator alone",
     ),
     "a wire that does not fit": (
-        ASK, "fed.ask(self.step, fed.clients(draw), w, wire=TopK(0.1))",
-        "engines agree", "what is uploaded must be what the wire format",
+        ASK,
+        "fed.ask(self.step, fed.clients(draw), w, wire=TopK(0.1))",
+        "engines agree",
+        "what is uploaded must be what the wire format",
     ),
     "a report of its own": (
-        "fed.info()", "{'bits_up': torch.tensor(8.0), 'bits_down': torch.tensor(8.0)}",
-        "counts its bits", "must hold bits_up as counted",
+        "fed.info()",
+        "{'bits_up': torch.tensor(8.0), 'bits_down': torch.tensor(8.0)}",
+        "counts its bits",
+        "must hold bits_up as counted",
     ),
     "a model that nobody sent": (
-        ASK, "fed.ask(lambda c: self.step(c, c.model), fed.clients(draw, model=w))",
-        "both ends agree", "a client nothing but its own data and its messages",
+        ASK,
+        "fed.ask(lambda c: self.step(c, c.model), fed.clients(draw, model=w))",
+        "both ends agree",
+        "a client nothing but its own data and its messages",
     ),
     "the server reads rows": (
         "mean = u.mean(0)",
         "mean = w - self.lr * torch.func.grad(lambda v: fed.problem.mean_losses(v)[0])(w)",
-        "both ends agree", "server must use nothing but uploads",
+        "both ends agree",
+        "server must use nothing but uploads",
     ),
     "the server reads memories": (
         f"u = {ASK}",
         "_, u = fed.ask(lambda c, w: Reply(w[:1], self.step(c, w)), fed.clients(draw), w)",
-        "both ends agree", "server must use nothing but uploads",
+        "both ends agree",
+        "server must use nothing but uploads",
     ),
     "the server goes on with reports": (
         f"u = {ASK}",
         "_, _, u = fed.ask(lambda c, w: Reply(w[:1], (), self.step(c, w)), fed.clients(draw), w)",
-        "both ends agree", "server must use nothing but uploads",
+        "both ends agree",
+        "server must use nothing but uploads",
     ),
     "a sum for a mean": ("u.mean(0)", "w + (u - w).sum(0)", "averages", "take the mean"),
     "its own derivative": (
         "client.gradient(w, client.batch(0), client.objective_weights(w))",
         "torch.func.grad(lambda v: 2 * client.losses(v, client.batch(0))[0])(w) * "
         "(1.0 if client.gradient_function is None else 0.5)",
-        "uses the gradient given", "must give the same model",
+        "uses the gradient given",
+        "must give the same model",
     ),
     "a wrong sign": ("w - self.lr *", "w + self.lr *", "improves", "wrong sign"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def build(tmp_path, monkeypatch):
     """A method from the source of its file."""
 
     def make(*edits, source=SOURCE, name="Method", **settings):
@@ -163,16 +187,16 @@ def made(tmp_path, monkeypatch):
     return make
 
 
-def test_a_right_method_passes(made):
-    assert findings(made(), np_problem()) == dict.fromkeys(CHECKS, "")
-    fl.check_algorithm(made(), np_problem())
+def test_a_right_method_passes(build):
+    assert findings(build(), np_problem()) == dict.fromkeys(CHECKS, "")
+    fl.check_algorithm(build(), np_problem())
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_found(made, mistake):
-    old, new, check, sentence, *more = mistake
+def test_a_mistake_is_found(build, mistake):
+    old, new, check, sentence, *further = mistake
     with pytest.raises(AssertionError) as caught:
-        CHECKS[check](made(old, new, *more), np_problem())
+        CHECKS[check](build(old, new, *further), np_problem())
     assert sentence in str(caught.value)
     assert str(caught.value).endswith(".")
 
@@ -226,17 +250,17 @@ plain_start = start.first_states
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "fault", "check"),
+    ("module", "name", "fault", "check"),
     [
         (start, "first_states", last_start, "runs in a grid"),
         (grid, "draws_alike", lambda *_: True, "runs in a grid"),
         (draws, "draw_many", by_name, "draws as one by one"),
     ],
 )
-def test_a_fault_of_grids_and_draws_is_found(monkeypatch, place, name, fault, check):
-    found = findings(Floating(0.1), np_problem())
-    assert found["runs in a grid"] == found["draws as one by one"] == ""
-    monkeypatch.setattr(place, name, fault)
+def test_a_fault_of_grids_and_draws_is_found(monkeypatch, module, name, fault, check):
+    texts = findings(Floating(0.1), np_problem())
+    assert texts["runs in a grid"] == texts["draws as one by one"] == ""
+    monkeypatch.setattr(module, name, fault)
     assert findings(Floating(0.1), np_problem())[check]
 
 
@@ -244,51 +268,53 @@ def test_every_check_has_its_mistake():
     assert {check for _, _, check, *_ in MISTAKES.values()} == set(CHECKS)
 
 
-def test_all_findings_are_listed_and_a_crash_is_one_of_them(made):
-    broken = made("* client.gradient(w,", "* client.slope(w,")
+def test_all_findings_are_listed_and_a_crash_is_one_of_them(build):
+    broken = build("* client.gradient(w,", "* client.slope(w,")
     with pytest.raises(AssertionError, match="Method fails") as caught:
         fl.check_algorithm(broken, np_problem())
     assert str(caught.value).splitlines()[1:] == [
         "is pure: a round stops with AttributeError: 'Client' object has no attribute 'slope'"
     ]
-    twice = made("u.mean(0)", "w - (u - w).sum(0)")
+    twice = build("u.mean(0)", "w - (u - w).sum(0)")
     with pytest.raises(AssertionError) as caught:
         fl.check_algorithm(twice, np_problem())
     assert [line.partition(":")[0] for line in str(caught.value).splitlines()[1:]] == [
-        "averages", "improves",
-    ]  # fmt: skip
+        "averages",
+        "improves",
+    ]
 
 
-def test_nothing_is_asked_of_a_round_that_is_not_pure(made):
-    noisy = made("mean = u.mean(0)", "mean = u.mean(0) + torch.randn(u.shape[-1])")
-    found = findings(noisy, np_problem())
-    assert list(found) == ["is a record", "is pure"]
-    assert found["is pure"]
+def test_nothing_is_asked_of_a_round_that_is_not_pure(build):
+    noisy = build("mean = u.mean(0)", "mean = u.mean(0) + torch.randn(u.shape[-1])")
+    texts = findings(noisy, np_problem())
+    assert list(texts) == ["is a record", "is pure"]
+    assert texts["is pure"]
 
 
-def scaffold(made, declaration):
+def scaffold(build, declaration):
     """The tutorial's SCAFFOLD whose state calls the clients' memory `controls`."""
     source = re.search(r"SOURCE = '''(.*?)'''", NOTEBOOK.read_text(encoding="utf-8"), re.DOTALL)[1]
     source = re.sub(r"    client_state.*\n", "", source)
     source = source.replace("memory: Tensor", "controls: Tensor")
     source = source.replace("state.memory", "state.controls")
     lr = "    lr: Positive\n"
-    return made(lr, declaration + lr, source=source, name="Scaffold", local_steps=2)
+    return build(lr, declaration + lr, source=source, name="Scaffold", local_steps=2)
 
 
-def test_a_memory_may_have_any_name_and_every_end_carries_its_own_row(made):
-    method, problem = scaffold(made, '    client_state = ("controls",)\n'), np_problem()
+def test_a_memory_may_have_any_name_and_every_end_carries_its_own_row(build):
+    method = scaffold(build, '    client_state = ("controls",)\n')
+    problem = np_problem()
     fl.check_algorithm(method, problem)
-    places = [Place(Job(method, partial(client_problem, problem), 1), me) for me in (None, 3)]
-    server, client = (place.state.controls for place in places)
+    ends = [Place(Job(method, partial(client_problem, problem), 1), me) for me in (None, 3)]
+    server, client = (end.state.controls for end in ends)
     assert server.isnan().all()
     assert client.isnan().sum() == (problem.num_clients - 1) * problem.dim
     assert client[3].isfinite().all()
 
 
-def test_a_memory_that_is_not_declared_is_found(made):
-    found = findings(scaffold(made, ""), np_problem())
-    (failed,) = filter(None, found.values())
-    assert failed == found["both ends agree"]
+def test_a_memory_that_is_not_declared_is_found(build):
+    texts = findings(scaffold(build, ""), np_problem())
+    (failed,) = filter(None, texts.values())
+    assert failed == texts["both ends agree"]
     assert "every end would hold all rows of the state's field controls" in failed
     assert 'client_state: ClassVar[tuple[str, ...]] = ("controls",)' in failed

@@ -16,7 +16,8 @@ from tests.helpers.rounds import walk
 @pytest.mark.parametrize("algorithm", ALL, **by_name)
 @pytest.mark.parametrize("head", [1, 4])
 def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
-    problem, clients = task(5), range(1, 6)
+    problem = task(5)
+    clients = range(1, 6)
     features = {1: 13, 2: 13, 3: 13, 4: 13, 5: 12}
     table = [  # the paper's rows: sender, receiver, floats, indices
         *(("server", f"client {i}", L * J + J * features[i], B) for i in clients),
@@ -64,31 +65,33 @@ def test_nothing_of_another_client_enters_what_a_client_sends_to_others(algorith
     problem = task(3)
     draw = algorithm.draw(problem, seeded(0, "rounds"))
     problem = replace(problem, data=(problem.data[0].double(), *problem.data[1:]))
-    X, w = problem.data[0].clone(), problem.w0.clone()
+    X = problem.data[0].clone()
+    w = problem.w0.clone()
     X[:, problem.composite.features.parts[1]] = torch.nan
     w[problem.composite.parameters.parts[2]] = torch.nan
     poisoned = problem.with_tensors({"data": (X, *problem.data[1:])})
     clean, bad = (tapped(p, algorithm, v, draw) for p, v in ((problem, problem.w0), (poisoned, w)))
     assert clean.keys() == bad.keys()
-    for key, parts in clean.items():
-        sender, receiver, what = key
+    for key, tensors in clean.items():
+        sender, receiver, content = key
         if (sender == "server" and receiver != "client 2") or (
-            what == "embeddings" and sender != "client 2"
+            content == "embeddings" and sender != "client 2"
         ):
-            for a, b in zip(parts, bad[key], strict=True):
+            for a, b in zip(tensors, bad[key], strict=True):
                 assert torch.equal(a, b), key
     assert bad["client 2", "client 1", "embeddings"][0].isnan().all()
 
 
 def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
-    problem, samples = task(3), torch.tensor([4, 0, 250])
+    problem = task(3)
+    samples = torch.tensor([4, 0, 250])
     rows = problem.rows[0][samples]
     party = problem.party(2, samples)
-    held = [getattr(party, f.name) for f in fields(party) if f.name != "form"]
-    assert held[0] == 2
-    assert torch.equal(held[1], problem.data[0][rows][:, 22:43])
-    assert [x.shape for x in held[2]] == [(3,)]
-    assert torch.equal(held[2][0], problem.data[1][rows])
+    values = [getattr(party, f.name) for f in fields(party) if f.name != "form"]
+    assert values[0] == 2
+    assert torch.equal(values[1], problem.data[0][rows][:, 22:43])
+    assert [x.shape for x in values[2]] == [(3,)]
+    assert torch.equal(values[2][0], problem.data[1][rows])
     for f in fields(party.form):  # the form itself holds numbers of features, no data
         value = getattr(party.form, f.name)
         assert callable(value) or value is None or isinstance(value, Partition)

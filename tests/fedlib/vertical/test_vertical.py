@@ -42,8 +42,8 @@ TWIN = {VerticalSSCA: SSCA, ConstrainedVerticalSSCA: ConstrainedSSCA, VerticalSG
 def horizontal(algorithm):
     """The algorithm that is given all features in one place."""
     twin = TWIN[type(algorithm)]
-    own = {f.name for f in fields(twin)}
-    same = {f.name: getattr(algorithm, f.name) for f in fields(algorithm) if f.name in own}
+    names = {f.name for f in fields(twin)}
+    same = {f.name: getattr(algorithm, f.name) for f in fields(algorithm) if f.name in names}
     return twin(**same)
 
 
@@ -89,11 +89,11 @@ def test_what_is_sent_up_is_the_gradient(closed):
     draw = SGD.draw(problem, rng)
     seen = tapped(problem, SGD, problem.w0, draw)
     up = {i: seen[f"client {i}", "server", "gradient of the block"][0][0] for i in range(1, 5)}
-    first, values = seen["client 1", "server", "gradient of the head"]
+    of_head, values = seen["client 1", "server", "gradient of the head"]
     assert values.numel() == 0
     batch = batch_of(problem, draw.batches[0, 0])
     true = torch.func.grad(lambda w: B * problem.losses(w, batch)[0])(problem.w0)
-    close(first[0], true[J * K :])
+    close(of_head[0], true[J * K :])
     for i, block in enumerate(blocks, start=1):
         columns = true[: J * K].view(J, K)[:, block].flatten()
         close(up[i], columns)
@@ -116,7 +116,8 @@ def test_a_batch_is_common_distinct_and_uniform():
     assert len(set(draw.batches.flatten().tolist())) == B
     full = replace(FREE, batch_size=None).draw(problem, seeded(0, "rounds"))
     assert full.batches.flatten().tolist() == list(range(300))
-    times, rng = torch.zeros(300), seeded(0, "rounds")
+    times = torch.zeros(300)
+    rng = seeded(0, "rounds")
     for _ in range(2000):
         times[replace(FREE, batch_size=60).draw(problem, rng).batches[0, 0]] += 1
     assert (times / 2000 - 0.2).abs().max() < 0.04  # standard deviation 0.009
@@ -133,13 +134,13 @@ def test_the_cost_falls_and_the_constraint_is_met():
 
 def test_partition_cuts_and_joins():
     rng = torch.Generator().manual_seed(0)
-    parts = torch.tensor_split(torch.randperm(9, generator=rng), [2, 2, 6])
-    whole = Partition("features", parts, 9)
+    pieces = torch.tensor_split(torch.randperm(9, generator=rng), [2, 2, 6])
+    partition = Partition("features", pieces, 9)
     x = torch.randn(3, 9, generator=rng)
-    assert [piece.shape[1] for piece in whole.split(x)] == [2, 0, 4, 3]
-    assert torch.equal(whole.join(whole.split(x)), x)
-    assert torch.equal(whole.to("cpu").join(whole.split(x)), x)
-    moved = whole.to("meta")
+    assert [piece.shape[1] for piece in partition.split(x)] == [2, 0, 4, 3]
+    assert torch.equal(partition.join(partition.split(x)), x)
+    assert torch.equal(partition.to("cpu").join(partition.split(x)), x)
+    moved = partition.to("meta")
     assert {p.device.type for p in (*moved.parts, moved.order)} == {"meta"}
 
 
@@ -159,7 +160,8 @@ def blocks(*lists):
 
 
 def test_refused_problems():
-    words, two = "composite must give the losses of swish_network", {"clients": 2, "scale": 255.0}
+    words = "composite must give the losses of swish_network"
+    two = {"clients": 2, "scale": 255.0}
     refuses(words, vertical_network, network(), **two)
     form = task(2).composite
     refuses("features must be divided as general has them*[7]", vertical, general(), form)
@@ -174,6 +176,7 @@ def test_refused_problems():
 def test_refused_heads_batches_and_levels():
     refuses("VerticalSSCA: head must lie in 1..2", replace(FREE, head=3).init, task(2))
     refuses("batch_size must lie in 1..300", replace(FREE, batch_size=301).init, task(2))
-    who, own = "ConstrainedVerticalSSCA", replace(NORM, objective="problem")
-    refuses(f"{who}: levels must be positive, got -0.1", replace, NORM, levels=-0.1)
-    refuses(f"{who}: the problem must have a constraint", own.init, task())
+    name = "ConstrainedVerticalSSCA"
+    of_problem = replace(NORM, objective="problem")
+    refuses(f"{name}: levels must be positive, got -0.1", replace, NORM, levels=-0.1)
+    refuses(f"{name}: the problem must have a constraint", of_problem.init, task())

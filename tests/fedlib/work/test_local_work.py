@@ -46,8 +46,8 @@ def test_it_passes_the_test_of_every_method():
 def test_without_the_proximal_term_it_is_federated_averaging():
     problem = problems.quadratics()
     averaging = fl.run(fl.FedAvg(0.1, 3, 4), problem, **SETTINGS)
-    own = fl.run(replace(METHOD, mu=0.0), problem, **SETTINGS)
-    torch.testing.assert_close(own.state.w, averaging.state.w)
+    proximal = fl.run(replace(METHOD, mu=0.0), problem, **SETTINGS)
+    torch.testing.assert_close(proximal.state.w, averaging.state.w)
 
 
 @pytest.mark.parametrize("mu", [0.5, 2.0])

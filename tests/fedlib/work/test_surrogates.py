@@ -15,20 +15,28 @@ def normal(rng, *shape):
 
 def test_the_average_is_the_sum_of_its_quadratics():
     rng = torch.Generator().manual_seed(0)
-    K, tau, rhos = 2, 0.3, (0.4, 0.7, 0.2)
-    now, weights, seen = Surrogate.zero(normal(rng, DIM), K), [], []
+    K = 2
+    tau = 0.3
+    rhos = (0.4, 0.7, 0.2)
+    surrogate = Surrogate.zero(normal(rng, DIM), K)
+    weights = []
+    seen = []
     for rho in rhos:
-        w, g, v = normal(rng, DIM), normal(rng, K, DIM), normal(rng, K)
-        now = now.averaged(w, g, v, rho=rho, tau=tau)
+        w = normal(rng, DIM)
+        g = normal(rng, K, DIM)
+        v = normal(rng, K)
+        surrogate = surrogate.averaged(w, g, v, rho=rho, tau=tau)
         weights = [(1 - rho) * x for x in weights] + [rho]
         seen.append((w, g, v))
-    assert now.kappa.item() == pytest.approx(sum(weights)) == pytest.approx(1 - 0.6 * 0.3 * 0.8)
+    assert (
+        surrogate.kappa.item() == pytest.approx(sum(weights)) == pytest.approx(1 - 0.6 * 0.3 * 0.8)
+    )
     at = normal(rng, DIM)
-    whole = sum(
+    expected = sum(
         c * (v + g @ (at - w) + tau * (at - w) @ (at - w))
         for c, (w, g, v) in zip(weights, seen, strict=True)
     )
-    kept = now.constant + now.linear @ at + now.kappa * tau * at @ at
-    close(kept, whole)
-    exact = now.debiased()
-    close(exact.constant + exact.linear @ at + tau * at @ at, whole / now.kappa)
+    kept = surrogate.constant + surrogate.linear @ at + surrogate.kappa * tau * at @ at
+    close(kept, expected)
+    exact = surrogate.debiased()
+    close(exact.constant + exact.linear @ at + tau * at @ at, expected / surrogate.kappa)
