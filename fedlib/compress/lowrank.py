@@ -149,8 +149,11 @@ def completed(
 
 
 def _continued(matrix: Matrix, full: int, known: int, rank: int) -> Matrix:
-    """Continue the columns from `full` on, of which `known` rows are known, in the others' span."""
-    if full in (0, matrix.shape[1]) or known == matrix.shape[0]:
+    """Continue the columns from `full` on, of which `known` rows are known, in the others' span.
+
+    A rank above their number leaves room for the other columns as they are.
+    """
+    if full in (0, matrix.shape[1]) or known == matrix.shape[0] or rank > full:
         return matrix
     complete = matrix[:, :full]
     U, _, _ = torch.linalg.svd(complete, full_matrices=False)
