@@ -1,7 +1,9 @@
 """Programs that are run to their end, in processes of their own."""
 
+import os
 import subprocess
 import sys
+import traceback
 
 
 def ran(*words, check=False, **options):
@@ -13,3 +15,24 @@ def ran(*words, check=False, **options):
 def python(*words, **options):
     """The same of a program of Python."""
     return ran(sys.executable, *words, **options)
+
+
+def forked(function, *arguments):
+    """Start a copy of this process that calls a function and ends; gives its number."""
+    number = os.fork()
+    if number:
+        return number
+    status = 1
+    try:
+        function(*arguments)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def status_of(number):
+    """The exit status of a forked process, once it has ended."""
+    _, status = os.waitpid(number, 0)
+    return os.waitstatus_to_exitcode(status)

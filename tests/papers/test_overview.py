@@ -15,7 +15,15 @@ from papers.kit.numbers import Number
 from papers.kit.rules import VERDICTS, Rule, value
 from tests.helpers.expect import refuses
 
-NUMBERS = {"twice": Number(2.0, 2.0, 2.0, (2.0,)), "half": Number(0.5, 0.5, 0.5, (0.5,))}
+NUMBERS = {
+    "twice": Number(
+        2.0,
+        2.0,
+        2.0,
+        (2.0,),
+    ),
+    "half": Number(0.5, 0.5, 0.5, (0.5,)),
+}
 
 
 def claim(paper: str, key: str) -> Claim:
@@ -26,27 +34,27 @@ def claim(paper: str, key: str) -> Claim:
 @pytest.fixture
 def small(monkeypatch):
     """One study with three claims, and its stored numbers."""
-    claims = (claim("Y", "twice"), claim("Y", "half"), claim("ours", "half"))
-    study = replace(STUDIES["ssca_long"], claims=claims)
-    monkeypatch.setattr(overview, "all_claims", lambda: [(study, one) for one in claims])
+    three = (claim("Y", "twice"), claim("Y", "half"), claim("ours", "half"))
+    study = replace(STUDIES["ssca_long"], claims=three)
+    monkeypatch.setattr(overview, "all_claims", lambda: [(study, claim) for claim in three])
     derived = store.Derived(NUMBERS, {}, {})
     monkeypatch.setattr(store, "read_derived", lambda *_: derived)
 
 
 def test_counts(small):
-    found = overview.standings()
-    assert found["Y"] == {"reproduced": 1, "not reproduced": 1}
-    assert found["ours"] == {"not reproduced": 1}
-    assert not found["D"]
+    counts = overview.standings()
+    assert counts["Y"] == {"reproduced": 1, "not reproduced": 1}
+    assert counts["ours"] == {"not reproduced": 1}
+    assert not counts["D"]
 
 
 def test_every_claim_is_counted():
-    found = overview.standings()
+    counts = overview.standings()
     assert {*overview.SHADES} == {*VERDICTS}
-    for paper, verdicts in found.items():
-        known = [c for _, c in all_claims() if paper == c.paper]
-        assert sum(verdicts.values()) == len(known)
-    assert sum(verdicts.total() for verdicts in found.values()) == len(all_claims()) > 80
+    for paper, verdicts in counts.items():
+        papers_claims = [claim for _, claim in all_claims() if paper == claim.paper]
+        assert verdicts.total() == len(papers_claims)
+    assert sum(verdicts.total() for verdicts in counts.values()) == len(all_claims()) > 80
 
 
 def test_a_study_of_a_paper_without_its_letter_is_refused(monkeypatch):
@@ -57,10 +65,10 @@ def test_a_study_of_a_paper_without_its_letter_is_refused(monkeypatch):
 
 
 def test_draws(small):
-    found = overview.standings()
-    picture = plot.render(lambda fig: overview.draw(fig, found), (4.8, 3.6))
+    counts = overview.standings()
+    picture = plot.render(lambda fig: overview.draw(fig, counts), (4.8, 3.6))
     with Image.open(BytesIO(picture)) as image:
         assert image.size == (528, 396)
-    svg = plot.export(lambda fig: overview.draw(fig, found), (4.8, 3.6))[0].decode()
+    svg = plot.export(lambda fig: overview.draw(fig, counts), (4.8, 3.6))[0].decode()
     assert "not reproduced" in svg
     assert "not judged" not in svg  # no such verdict, no entry in the legend

@@ -17,6 +17,7 @@ from papers.fedcmoo.pairs.runs import DATA
 from papers.kit import comparisons, store
 from papers.kit.comparisons import Finding
 from papers.kit.numbers import significant
+from papers.kit.reproduce import RunPrefix, compare
 from papers.kit.study import Tolerance
 from tests.helpers import loose
 
@@ -26,15 +27,15 @@ def small(tmp_path, monkeypatch):
     """A study of two runs, stored in a results folder of its own."""
     study = STUDIES["np_workshop"]
 
-    def two(params):
-        whole = study.specs({**params, "rounds": 4, "seeds": (0, 1)})
-        return {name: whole[name] for name in ("hard", "soft")}
+    def two_runs(params):
+        specs = study.specs({**params, "rounds": 4, "seeds": (0, 1)})
+        return {name: specs[name] for name in ("hard", "soft")}
 
-    made = replace(study, specs=two, derive=lambda *_: {})
-    monkeypatch.setitem(STUDIES, study.name, made)
+    shortened = replace(study, specs=two_runs, derive=lambda *_: {})
+    monkeypatch.setitem(STUDIES, study.name, shortened)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     assert main(["reproduce", "np_workshop", "--missing"]) == 0
-    return made
+    return shortened
 
 
 def files(folder):
@@ -43,23 +44,30 @@ def files(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
 
-def spoil(path, by):
-    """Change a stored curve, with a digest that fits."""
+def spoil(folder, factor):
+    """Change a curve of the soft run, with a digest that fits."""
 
-    def other(held):
-        held["metrics"]["f"][1][-1] = significant(by * held["metrics"]["f"][1][-1])
+    def scale_last(run):
+        curve = run["metrics"]["f"][1]
+        curve[-1] = significant(factor * curve[-1])
 
-    loose.change(path, other)
+    loose.change(folder / "np_workshop" / "full" / "soft.json", scale_last)
 
 
 def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypatch, capsys):
-    before, ran = files(tmp_path), []
+    digests = files(tmp_path)
+    computed = []
     run = store.run
-    monkeypatch.setattr(store, "run", lambda *a, **o: ran.append(1) or run(*a, **o))
+
+    def counted(*arguments, **options):
+        computed.append(1)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(store, "run", counted)
     capsys.readouterr()
     assert main(["reproduce", "np_workshop"]) == 0
-    assert ran
-    assert files(tmp_path) == before
+    assert computed
+    assert files(tmp_path) == digests
     within = capsys.readouterr().out.partition("np_workshop: 2 of 2 runs equal within ")[2]
     assert float(within.split()[0]) <= 1e-5
     ((entry,),) = comparisons.read().values()
@@ -73,26 +81,54 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
 
 
 def test_a_difference_within_the_tolerance_is_told(small, tmp_path, capsys):
-    spoil(tmp_path / "np_workshop" / "full" / "soft.json", 1.0001)
+    spoil(tmp_path, 1.0001)
     assert main(["reproduce", "np_workshop"]) == 0
     assert "another order of roundings" in capsys.readouterr().out
 
 
 def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, capsys):
-    spoil(tmp_path / "np_workshop" / "full" / "soft.json", 1.01)
-    before = files(tmp_path)
+    spoil(tmp_path, 1.01)
+    digests = files(tmp_path)
     assert main(["reproduce", "np_workshop"]) == 1
-    told = capsys.readouterr()
-    assert "np_workshop: 1 of 2 runs equal within" in told.out
-    assert "np_workshop/soft: f must be what the code gives, it is not at entry" in told.err
-    assert told.err.endswith(".\n")
-    assert files(tmp_path) == before
+    printed = capsys.readouterr()
+    assert "np_workshop: 1 of 2 runs equal within" in printed.out
+    assert "np_workshop/soft: f must be what the code gives, it is not at entry" in printed.err
+    assert printed.err.endswith(".\n")
+    assert files(tmp_path) == digests
     exceeded = "the study's tolerance is exceeded in 1 of the runs"
     assert exceeded in comparisons.summary("np_workshop")
     assert main(["reproduce", "np_workshop", "--missing"]) == 0  # it is there, right or wrong
     assert main(["reproduce", "np_workshop", "--store"]) == 0
     assert comparisons.summary("np_workshop") == "never recomputed"  # as it is stored now
     assert main(["reproduce", "np_workshop"]) == 0
+
+
+def test_every_stored_part_is_compared(small, tmp_path):
+    """Curves, bits and models: a change in each is said."""
+
+    def spoil_all(run):
+        run["metrics"]["g"][1][3] = 0.123
+        run["info"]["sigma"][1][2] = 0.5
+        run["bits"]["bits_up"] += 1.0
+        run["final_w"][1][7] = 0.5
+        run["output_w"][1][7] = 0.5
+
+    spec = small.specs(small.resolve("full"))["hard"]
+    trace = store.compute({"hard": spec}, "cpu", progress=False)["hard"]
+    prefix = RunPrefix("np_workshop", "hard", 4, 4)
+    assert compare(small, spec, prefix, trace).wrong == []
+    loose.change(tmp_path / "np_workshop" / "full" / "hard.json", spoil_all)
+    sentences = compare(small, spec, prefix, trace).wrong
+    expected = (
+        "g must be .* 3 of",
+        "sigma must .* 2 of",
+        r"bits_up must be (\d+), got",
+        "model must",
+        "output must",
+    )
+    assert len(sentences) == len(expected)
+    for pattern in expected:
+        assert re.search(pattern, " ".join(sentences))
 
 
 def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
@@ -107,16 +143,16 @@ def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
 
 def test_a_comparison_renews_what_it_compared_and_nothing_else(small, monkeypatch):
     name = small.name
-    whole = Finding("", 4, 4, 0.0, equal=True)
+    finding = Finding("", 4, 4, 0.0, equal=True)
     marks = {run: comparisons.mark(name, "full", run) for run in ("hard", "soft")}
     days = iter(["2026-01-01", "2026-02-02", "2026-03-03", "2026-03-03", "2026-04-04"])
     today = {"commit": "abc", "dirty": False}
     monkeypatch.setattr(comparisons, "versions", lambda: {**today, "date": next(days)})
 
     def note(**differences):
-        findings = {
-            run: whole._replace(mark=marks[run], difference=x) for run, x in differences.items()
-        }
+        findings = {}
+        for run, difference in differences.items():
+            findings[run] = finding._replace(mark=marks[run], difference=difference)
         comparisons.note(name, "full", 2, findings)
         return comparisons.summary(name)
 
@@ -127,10 +163,15 @@ def test_a_comparison_renews_what_it_compared_and_nothing_else(small, monkeypatc
     assert "by at most 0.0001 of" in both
     assert "1 of 2 runs were recomputed on 2026-02-02 at commit abc." in both
     assert "by at most 1e-06 of" in both
-    one = note(hard=1e-7)  # of the same day and commit
-    assert one.startswith("2 of 2 runs were recomputed on 2026-03-03")
+    same_day = note(hard=1e-7)
+    assert same_day.startswith("2 of 2 runs were recomputed on 2026-03-03")
     marks["soft"] = "stored anew"
-    comparisons.note(name, "full", 2, {"soft": whole._replace(mark="of another run")})
+    comparisons.note(
+        name,
+        "full",
+        2,
+        {"soft": finding._replace(mark="of another run")},
+    )
     assert comparisons.summary(name).startswith("1 of 2 runs")
 
 
@@ -138,8 +179,8 @@ def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp
     counts = {"runs": 1, "of": 2, "cut": 1, "difference": 0.001, "beyond": 0}
     counts["mark"] = comparisons.mark("np_workshop", "full", "numbers")
     when = {"date": "2026-01-01", "commit": "abc"}
-    first = Format("recheck", 1).sealed({"studies": {"np_workshop": {**when, **counts}}})
-    write_json(tmp_path / "recheck.json", first)
+    version_1 = Format("recheck", 1).sealed({"studies": {"np_workshop": {**when, **counts}}})
+    write_json(tmp_path / "recheck.json", version_1)
     older = "1 of 2 runs were recomputed on 2026-01-01 at commit abc, 1 of them over their first "
     assert comparisons.summary("np_workshop").startswith(older)
     assert main(["reproduce", "np_workshop", "--runs", "hard"]) == 0
@@ -151,16 +192,20 @@ def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp
 def test_runs_that_need_no_data_are_compared_without_the_data_of_others(
     tmp_path, monkeypatch, capsys
 ):
+    study = STUDIES["fw_rates"]
+    names = ("pair_fedfw_L0.1", "penalty_mclr_l1_L1", "penalty_mclr_l1_L0.1")
+    specs = study.specs(study.resolve("full"))
+    shortened = replace(study, specs=lambda _: {name: specs[name] for name in names})
+    monkeypatch.setitem(STUDIES, "fw_rates", shortened)
     loose.copy("fw_rates", tmp_path)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setattr(cache, "_stream", unreachable)
-    names = "convex_l1_reference,penalty_mclr_l1_*"
-    assert main(["reproduce", "fw_rates", "--runs", names]) == 1
-    told = capsys.readouterr().out
-    assert re.search(r"fw_rates: 1 of \d+ runs equal within", told)
-    assert re.search(r"fw_rates: penalty_mclr\S+ and \d+ more not compared, without data", told)
-    assert comparisons.summary("fw_rates").startswith("1 of 98 runs were recomputed on ")
+    assert main(["reproduce", "fw_rates"]) == 1
+    printed = capsys.readouterr().out
+    assert "fw_rates: 1 of 3 runs equal within" in printed
+    assert re.search(r"fw_rates: penalty_mclr_l1_L.* not compared, without data", printed)
+    assert comparisons.summary("fw_rates").startswith("1 of 3 runs were recomputed on ")
 
 
 def unreachable(*_):
@@ -168,16 +213,13 @@ def unreachable(*_):
 
 
 def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, capsys):
-    monkeypatch.setitem(
-        STUDIES,
-        "np_workshop",
-        replace(small, tolerances={"hard": Tolerance(rounds=2), "*": Tolerance()}),
-    )
+    tolerances = {"hard": Tolerance(rounds=2), "*": Tolerance()}
+    monkeypatch.setitem(STUDIES, "np_workshop", replace(small, tolerances=tolerances))
     assert main(["reproduce", "np_workshop"]) == 0
     assert "1 of them over their first rounds alone" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["cmoo_pairs", "cmoo_qm9", "fairness", "ssca_long", "fw_leakage"])
+@pytest.mark.parametrize("name", ["cmoo_pairs", "cmoo_qm9", "fairness", "ssca_long"])
 def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
@@ -190,9 +232,9 @@ def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("data", DATA)
 def test_the_pictures_of_the_gallery_are_those_of_the_data(data):
     try:
-        whole = pairs.load(data, "test")
+        composites = pairs.load(data, "test")
     except cache.DataError:
         pytest.skip("the data are not here")
     kept, shown = gallery.first_pictures(data)
-    np.testing.assert_array_equal(kept, whole.X[: gallery.SHOWN].numpy())
-    assert shown == [gallery.labels(gallery.KINDS[data], y) for y in whole.y[:6].tolist()]
+    np.testing.assert_array_equal(kept, composites.X[: gallery.SHOWN].numpy())
+    assert shown == [gallery.labels(gallery.KINDS[data], y) for y in composites.y[:6].tolist()]

@@ -11,24 +11,30 @@ from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import archive, store
 from papers.kit.run_groups import hours_at_scale, listed, to_do
+from tests.helpers.process import forked, status_of
 
 STUDY = STUDIES["cmoo_sweeps"]
+KILLED = 9  # exit status
 
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """A study of two groups whose paper has more rounds."""
-    own = STUDIES["np_workshop"]
+    workshop = STUDIES["np_workshop"]
 
-    def few(params):
-        specs = own.specs(params)
+    def three_runs(params):
+        specs = workshop.specs(params)
         return {name: specs[name] for name in ("soft_lr0.1", "soft_lr1", "hard_lr1")}
 
-    brief = {**own.profiles["quick"], "rounds": 4}
-    profiles = {"quick": brief, "full": brief}
-    changes = {"profiles": profiles, "specs": few, "derive": lambda *_: {}}
-    study = replace(own, **changes, at_paper={"rounds": 6})
-    monkeypatch.setitem(STUDIES, own.name, study)
+    brief = {**workshop.profiles["quick"], "rounds": 4}
+    study = replace(
+        workshop,
+        profiles={"quick": brief, "full": brief},
+        specs=three_runs,
+        derive=lambda *_: {},
+        at_paper={"rounds": 6},
+    )
+    monkeypatch.setitem(STUDIES, workshop.name, study)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
     return study
 
@@ -40,16 +46,20 @@ def compute(study, group):
 
 
 def stored(study):
-    names = [*study.specs(study.resolve("paper"))]
-    runs = [archive.read(store.run_path(study.name, "paper", name)) for name in names]
-    return [{k: v for k, v in r.items() if k not in ("provenance", "digest")} for r in runs]
+    """The runs of the paper's setting without what tells one computation from another."""
+    runs = []
+    for name in study.specs(study.resolve("paper")):
+        run = archive.read(store.run_path(study.name, "paper", name))
+        del run["provenance"], run["digest"]
+        runs.append(run)
+    return runs
 
 
 def test_it_finds_what_is_shorter_than_the_paper_and_its_cost():
-    found = {group["name"]: group for group in to_do([STUDY], "paper")}
+    groups = {group["name"]: group for group in to_do([STUDY], "paper")}
     name = "multi_mnist_fedcmoo_steps20"
     run = archive.read(store.run_path(STUDY.name, "full", name))
-    seconds = found[f"{STUDY.name}.{name}"]["seconds"]
+    seconds = groups[f"{STUDY.name}.{name}"]["seconds"]
     assert seconds == pytest.approx(500 / 167 * run["provenance"]["wall_s"], abs=1)
     assert not to_do([STUDIES["np_workshop"]], "paper")
 
@@ -76,41 +86,48 @@ def test_a_run_that_the_paper_and_the_full_profile_share_is_not_computed_twice(t
     assert shared.load("paper").keys() == toy.load().keys()
 
 
+def compute_until_killed(study, group):
+    """Compute a group and end between two of its runs, or before the first is written."""
+    soft_runs = []
+    usual = store.write_json
+
+    def write(path, payload):
+        soft_runs.append(fnmatch(path.name, "soft*"))
+        if sum(soft_runs) > 1:
+            os._exit(KILLED)
+        usual(path, payload)
+        if path.name == "hard_lr1.json":
+            os._exit(KILLED)
+
+    store.write_json = write
+    compute(study, group)
+
+
 def test_killed_while_it_computes_it_ends_as_if_left_alone(toy, tmp_path, monkeypatch):
     groups = to_do([toy], "paper")
     for group in groups:
         compute(toy, group)
-    alone = stored(toy)
+    undisturbed = stored(toy)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "killed"))
-    for group in groups:  # killed between two runs of a group, or before the first is written
-        if not (process := os.fork()):
-            left = [1]
-
-            def write(path, payload, usual=store.write_json, left=left):
-                left[0] -= fnmatch(path.name, "soft*")
-                if left[0] < 0:
-                    os._exit(0)
-                usual(path, payload)
-                left[0] -= path.name == "hard_lr1.json"
-
-            store.write_json = write
-            compute(toy, group)
-            os._exit(0)
-        os.waitpid(process, 0)
-    for group in to_do([toy], "paper"):
+    for group in groups:
+        assert status_of(forked(compute_until_killed, toy, group)) == KILLED
+    remaining = to_do([toy], "paper")
+    assert remaining
+    for group in remaining:
         assert compute(toy, group) == 0
-    assert stored(toy) == alone
+    assert stored(toy) == undisturbed
 
 
 def test_a_claim_that_is_not_judged_has_its_cost_at_the_papers_scale():
     study = STUDIES["cmoo_many"]
     (claim,) = study.claims
-    seconds = {
-        name: archive.read(store.run_path(study.name, "full", name))["provenance"]["wall_s"]
-        for name in claim.runs
-    }
-    full, paper = (study.specs(study.resolve(p)) for p in ("full", "paper"))
-    times = {n: paper[n].rounds * len(paper[n].seeds) / full[n].rounds for n in claim.runs}
-    expected = sum(seconds[n] * times[n] / len(full[n].seeds) for n in claim.runs) / 3600
-    assert hours_at_scale(study, claim) == pytest.approx(expected)
-    assert hours_at_scale(STUDIES["np_workshop"], STUDIES["np_workshop"].claims[0]) == 0
+    full = study.specs(study.resolve("full"))
+    paper = study.specs(study.resolve("paper"))
+    hours = 0.0
+    for name in claim.runs:
+        run = archive.read(store.run_path(study.name, "full", name))
+        seconds_a_round = run["provenance"]["wall_s"] / full[name].rounds / len(full[name].seeds)
+        hours += seconds_a_round * paper[name].rounds * len(paper[name].seeds) / 3600
+    assert hours_at_scale(study, claim) == pytest.approx(hours)
+    workshop = STUDIES["np_workshop"]
+    assert hours_at_scale(workshop, workshop.claims[0]) == 0

@@ -10,113 +10,147 @@ from fedlib.core.describe import describe
 from papers import STUDIES, all_claims
 from papers.kit import store
 from papers.kit.health import MISSING, entry
+from papers.kit.quantities import Query
 from papers.kit.rules import Rule
 from tests.helpers.page_figures import names_of
 from tests.helpers.process import python
 
-CLAIMS = [pytest.param(study, claim, id=claim.id) for study, claim in all_claims()]
-studies = pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
-claims = pytest.mark.parametrize(("study", "claim"), CLAIMS)
+AT_PAPER = [study for study in STUDIES.values() if study.at_paper]
 
 
-def other(value):
+def of_studies(studies):
+    """A parameter `study` of these, by their names."""
+    return pytest.mark.parametrize("study", studies, ids=lambda study: study.name)
+
+
+def readings_of(study):
+    """Every reading of every claim of a study."""
+    return [reading for claim in study.claims for reading in claim.each]
+
+
+def another(value):
     """A value of the same kind that a parameter might be given in its place."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, tuple):
-        return value[:-1] if len(value) > 1 else tuple(map(other, value))
+        return value[:-1] if len(value) > 1 else tuple(map(another, value))
     if isinstance(value, str):
         return value + "x"
-    return value + 1 if isinstance(value, int) else 0.9 * value or 0.5
+    if isinstance(value, int):
+        return value + 1
+    return 0.9 * value or 0.5
 
 
-def shape(specs):
+def settings_of(specs):
     """What tells the runs of a study apart, without building a problem."""
-    found = {}
+    settings = {}
     for name, spec in specs.items():
         maker = spec.problem
-        how = maker.keywords if isinstance(maker, partial) else {}
-        args = maker.args if isinstance(maker, partial) else ()
-        found[name] = (
-            *(repr(describe(spec.algorithm)), spec.rounds, spec.seeds, spec.evaluate_every),
-            *(repr(sorted(how.items())), repr(args)),
+        arguments = (
+            (maker.args, sorted(maker.keywords.items())) if isinstance(maker, partial) else ()
         )
-    return found
+        algorithm = repr(describe(spec.algorithm))
+        length = (spec.rounds, spec.seeds, spec.evaluate_every)
+        settings[name] = (algorithm, length, repr(arguments))
+    return settings
 
 
-@studies
+@of_studies(STUDIES.values())
 def test_parameters_are_documented_and_known_to_both_profiles(study):
     assert all(study.parameters.values())
     for profile in study.profiles.values():
         assert profile.keys() == study.parameters.keys()
 
 
-@studies
+@of_studies(STUDIES.values())
 def test_a_parameter_shows_in_the_runs_or_among_the_needs(study):
     full = study.profiles["full"]
-    plain = shape(study.specs(full))
-    needed = {p for claim in study.claims for p in claim.needs.parameters}
+    usual = settings_of(study.specs(full))
+    needed = {name for claim in study.claims for name in claim.needs.parameters}
     assert needed <= full.keys()
 
-    def seen(name, value):
+    def is_seen(name, value):
         try:
-            return shape(study.specs({**full, name: value})) != plain
+            return settings_of(study.specs({**full, name: value})) != usual
         except (ValueError, TypeError):
             return True  # refused: it is looked at
 
     for name, value in full.items():
-        changes = other(value), study.profiles["quick"][name]
-        known = any(seen(name, x) for x in changes) or name in needed or not study.claims
-        assert known, f"{study.name}: {name} decides nothing"
+        if name in needed or not study.claims:
+            continue
+        changes = (another(value), study.profiles["quick"][name])
+        assert any(is_seen(name, change) for change in changes), f"{name} decides nothing"
 
 
-@pytest.mark.parametrize("study", [s for s in STUDIES.values() if s.at_paper], ids=lambda s: s.name)
-def test_the_papers_setting_is_more_than_the_full_profile_and_enough_for_the_claims(study):
-    full, paper = study.resolve("full"), study.specs(study.resolve("paper"))
-    plain = shape(study.specs(full))
+@of_studies(AT_PAPER)
+def test_the_papers_setting_is_more_than_the_full_profile(study):
+    full = study.resolve("full")
+    usual = settings_of(study.specs(full))
     for name, value in study.at_paper.items():
-        assert shape(study.specs({**full, name: value})) != plain, f"{name} changes no run"
+        changed = settings_of(study.specs({**full, name: value}))
+        assert changed != usual, f"{name} changes no run"
+
+
+@of_studies(AT_PAPER)
+def test_the_papers_setting_is_enough_for_the_claims(study):
+    specs = study.specs(study.resolve("paper"))
     for claim in study.claims:
-        for needs, runs in [
-            (claim.needs, claim.runs),
-            *((r.needs, r.runs) for r in claim.readings),
-        ]:
-            assert {*claim.runs} <= paper.keys()  # another reading may look at runs of ours
-            for spec in (paper[run] for run in runs if run in paper):
-                config = {"rounds": spec.rounds, "algorithm": describe(spec.algorithm)}
-                for where, wanted in needs.paper.items():
-                    have = entry(config, where)
-                    enough = have >= wanted if where == "rounds" else have in (MISSING, wanted)
-                    assert enough, f"{claim.id}: {where} is {have}, the paper's {wanted}"
+        assert {*claim.runs} <= specs.keys()  # another reading may look at runs of ours
+    for reading in readings_of(study):
+        for run in specs.keys() & {*reading.runs}:
+            config = {
+                "rounds": specs[run].rounds,
+                "algorithm": describe(specs[run].algorithm),
+            }
+            for path, least in reading.needs.paper.items():
+                value = entry(config, path)
+                enough = value >= least if path == "rounds" else value in (MISSING, least)
+                assert enough, f"{run}: {path} is {value}, the paper's {least}"
 
 
-@claims
-def test_a_rule_is_total_and_says_itself(study, claim):
+@of_studies(STUDIES.values())
+def test_a_rule_is_total_and_says_itself(study):
     numbers = store.read_numbers(study.name)
-    for rule in (claim.rule, *(reading.rule for reading in claim.readings)):
+    figures = names_of(study.name)
+    for claim in study.claims:
+        assert not claim.figure or claim.figure in figures, claim.id
+    for rule in (reading.rule for reading in readings_of(study)):
         assert isinstance(rule, Rule)
-        assert 1 <= len(rule.primary) <= 3, f"{claim.id}: one to three parts decide"
+        assert 1 <= len(rule.primary) <= 3, f"one to three parts decide, got {rule.primary}"
         assert rule.keys() <= numbers.keys()
         assert rule.words.endswith(".")
         outcome = rule(numbers)
-        assert any(character.isdigit() for character in outcome.measured)
-        assert (outcome.verdict == "reproduced") == (not outcome.reason)
-    assert not claim.figure or claim.figure in names_of(study.name)
+        assert any(character.isdigit() for character in outcome.measured), rule.words
+        assert (outcome.verdict == "reproduced") == (not outcome.reason), rule.words
 
 
-@claims
+@of_studies(STUDIES.values())
+def test_every_printed_value_has_its_number_and_a_label_of_its_own(study):
+    numbers = store.read_numbers(study.name)
+    for value in study.paper_values:
+        assert value.key in numbers, value.label
+    labels = [value.label for value in study.paper_values]
+    assert len(labels) == len({*labels})
+
+
+@pytest.mark.parametrize(
+    ("study", "claim"), [pytest.param(study, claim, id=claim.id) for study, claim in all_claims()]
+)
 def test_a_verdict_says_what_a_page_lacks(study, claim):
     numbers = store.read_numbers(study.name)
     configs = {name: study.payload(name)["config"] for name in claim.runs}
-    whole = claim.verdicts(numbers, configs, configs)[claim.reading]
-    assert whole.verdict == "not judged" or whole == claim.worded(claim.rule(numbers))
-    for name in claim.runs[:1]:
-        rest = {k: v for k, v in configs.items() if k != name}
-        lacking = claim.verdicts(numbers, rest, configs)[claim.reading]
-        assert lacking.verdict == "not judged"
-        assert name in lacking.reason
-        shorter = {**configs, name: {**configs[name], "rounds": configs[name]["rounds"] - 1}}
-        assert claim.verdicts(numbers, shorter, configs)[claim.reading].verdict == "not judged"
+
+    def judged_on(page_configs):
+        return claim.verdicts(numbers, page_configs, configs)[claim.reading]
+
+    complete = judged_on(configs)
+    assert complete.verdict == "not judged" or complete == claim.worded(claim.rule(numbers))
+    name = claim.runs[0]
+    lacking = judged_on({run: config for run, config in configs.items() if run != name})
+    assert lacking.verdict == "not judged"
+    assert name in lacking.reason
+    shorter = {**configs[name], "rounds": configs[name]["rounds"] - 1}
+    assert judged_on({**configs, name: shorter}).verdict == "not judged"
 
 
 def larger(trace):
@@ -130,35 +164,74 @@ def larger(trace):
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
+@of_studies([study for study in STUDIES.values() if study.name != "bounds"])
 def test_a_rule_reads_the_runs_that_stand_behind_its_claim_and_no_other(study):
     """Who changes a run must know whether a claim is still judged by the book's."""
-    if study.name == "bounds":
-        pytest.skip("its numbers are 1,500 solutions of a program")
-    traces, params = study.load(), study.resolve("full")
-    before = study.numbers(traces)
-    for reading in [reading for claim in study.claims for reading in claim.each]:
-        others = {name: larger(t) for name, t in traces.items() if name not in reading.runs}
-        now = study.derive({**traces, **others}, params)
-        for key in filter(before.__contains__, reading.rule.keys()):
-            assert now[key].value == pytest.approx(before[key].value, rel=1e-9, nan_ok=True), key
+    traces = study.load()
+    params = study.resolve("full")
+    numbers = study.numbers(traces)
+    for reading in readings_of(study):
+        unread = traces.keys() - {*reading.runs}
+        changed = {name: larger(traces[name]) for name in unread}
+        derived = study.derive({**traces, **changed}, params)
+        for key in reading.rule.keys() & numbers.keys():
+            expected = pytest.approx(numbers[key].value, rel=1e-9, nan_ok=True)
+            assert derived[key].value == expected, key
 
 
-@claims
-def test_what_the_paper_has_is_an_entry_of_some_run(study, claim):
-    for needs, runs in [(claim.needs, claim.runs), *((r.needs, r.runs) for r in claim.readings)]:
-        configs = [study.payload(name)["config"] for name in runs]
-        for where in needs.paper:
-            assert any(entry(config, where) != MISSING for config in configs), where
+@of_studies(STUDIES.values())
+def test_what_the_paper_has_is_an_entry_of_some_run(study):
+    for reading in readings_of(study):
+        configs = [study.payload(name)["config"] for name in reading.runs]
+        for path in reading.needs.paper:
+            assert any(entry(config, path) != MISSING for config in configs), path
+
+
+SHORTENED = {
+    "cmoo_sweeps": (
+        {"steps": [20], "ratios": [2.0]},
+        Query.of("lead", data="multi_mnist", steps=20, minus="fewest"),
+    ),
+    "fw_rates": ({"shares": [0.2]}, "share_mclr_L0.01_p0.2.mean_loss"),
+    "fw_tables": ({"lambdas": [0.01]}, "mclr_pictures_labels_l2_fedfw.lam"),
+    "ssca_convergence": ({"batches": [10], "levels": [0.6]}, "samples_ssca_B10_minus_sgd.area"),
+    "ssca_long": (
+        {"penalties": [30.0], "batches": [10], "levels": [0.6]},
+        "ssca_valid_B10.fall",
+    ),
+    "ssca_tradeoff": (
+        {"ridges": [1e-3], "levels": [0.4], "theorem_levels": [0.6]},
+        Query.of("excess", split="samples", method="limit", U=0.4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHORTENED)
+def test_a_readers_shorter_lists_still_give_numbers(name):
+    study = STUDIES[name]
+    changes, key = SHORTENED[name]
+    params = study.resolve("full", **changes)
+    traces = study.load()
+    kept = {run: traces[run] for run in study.specs(params) if run in traces}
+    assert 0 < len(kept) < len(traces)
+    assert np.isfinite(study.derive(kept, params)[key].value)
+
+
+def test_quantities_do_without_the_runs_of_a_method():
+    study = STUDIES["cmoo_pairs"]
+    traces = {name: trace for name, trace in study.load().items() if "_single_" not in name}
+    numbers = study.derive(traces, study.resolve("full"))
+    setting = {"data": "mnist_fashion", "method": "fedcmoo"}
+    assert numbers[Query.of("accuracy", **setting, minus="fsmgda")].value
+    assert Query.of("decline", **setting) not in numbers
 
 
 def test_studies_are_imported_without_what_only_figures_need():
     """Judging claims, which reads tables of pandas, would wait for it."""
     late = ("matplotlib", "seaborn", "sklearn")
-    names = ", ".join(map(repr, late))
-    done = python(
-        "-c",
+    program = (
         "import sys, papers; list(papers.STUDIES.values()); "
-        f"print([name for name in ({names}) if name in sys.modules])",
+        f"print([name for name in {late} if name in sys.modules])"
     )
+    done = python("-c", program)
     assert done.stdout.strip() == "[]", done.stderr[-2000:]

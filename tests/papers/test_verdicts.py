@@ -14,29 +14,29 @@ ROOT = Path(papers.__file__).resolve().parents[1]
 
 def test_every_rule_and_verdict_is_that_of_the_snapshot(judged):
     stored = json.loads(papers.VERDICTS.read_text(encoding="utf-8"))
-    now = papers.verdicts(judged)
-    changed = sorted(name for name in stored | now if stored.get(name) != now.get(name))
+    current = papers.verdicts(judged)
+    names = sorted(stored | current)
+    changed = [name for name in names if stored.get(name) != current.get(name)]
     assert not changed, (
         f"{', '.join(changed)}: the rule or the verdict is not that of papers/verdicts.json; "
         "if that is meant, run `make claims ARGS=--store` and say why in the commit"
     )
 
 
-@pytest.mark.parametrize("claim", [claim for _, claim in all_claims()], ids=lambda claim: claim.id)
-def test_every_rule_has_a_control_and_one_without_power_judges_nothing(claim, judged):
-    for name, outcome in judged[claim.id].items():
-        (rule,) = (each.rule for each in claim.each if each.name == name)
-        assert rule.control is not None, (
-            f"{claim.id} {name}: name a run that its rule must not pass"
-        )
-        assert "not among" not in outcome.control_verdict
-        if outcome.control_verdict.startswith("reproduced"):
-            assert outcome.verdict != "reproduced"
+def test_every_rule_has_a_control_and_one_without_power_judges_nothing(judged):
+    for _, claim in all_claims():
+        for reading in claim.each:
+            name = f"{claim.id} {reading.name}"
+            assert reading.rule.control is not None, f"{name}: name a run that it must not pass"
+            outcome = judged[claim.id][reading.name]
+            assert "not among" not in outcome.control_verdict, name
+            if outcome.control_verdict.startswith("reproduced"):
+                assert outcome.verdict != "reproduced", name
 
 
 def test_a_rule_that_is_older_than_its_runs_is_in_the_history():
-    readings = [each for _, claim in all_claims() for each in claim.each]
-    commits = {each.rule_fixed for each in readings if each.rule_fixed}
+    readings = [reading for _, claim in all_claims() for reading in claim.each]
+    commits = {reading.rule_fixed for reading in readings if reading.rule_fixed}
     assert len(commits) > 5
     if git("rev-parse", "--is-shallow-repository") != ["false"]:
         pytest.skip("the whole history is not here")

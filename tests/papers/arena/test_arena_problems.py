@@ -10,7 +10,7 @@ import fedlib as fl
 from fedlib import data
 from papers.arena import STUDY
 from papers.arena import methods as arena_units
-from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid, units
+from papers.arena.methods import METHODS, applies, form_of, grid, units
 from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem
 from papers.arena.reference import doubled, residual, slope, solved
 from papers.arena.runs import evaluations, specs
@@ -170,28 +170,6 @@ def test_who_needs_a_set_is_refused_without_one(method):
     assert applies(method, "sparse")
 
 
-def test_all_grids_have_as_many_configurations_and_steps_over_the_same_range():
-    for name, entry in METHODS.items():
-        pairs = grid(entry, COUNT)
-        assert len(pairs) == len(set(pairs)) == COUNT
-        if entry.second[0] != "lambda":  # Frank-Wolfe methods have no step size
-            assert (min(x for x, _ in pairs), max(x for x, _ in pairs)) == SPAN, name
-        assert grid(entry, 4) == pairs[:4]
-    assert {min(steps) for steps in STEPS.values()} == {SPAN[0]}
-
-
-def test_methods_that_are_told_no_level_have_a_weight_or_a_ratio_in_its_place():
-    several = {m for m, entry in METHODS.items() if entry.form == "objectives"}
-    assert several == {m for m, entry in METHODS.items() if len(entry.second[1]) == 5}
-    p = STUDY.resolve("quick", grid=COUNT)
-    runs = specs({**p, "methods": ("scalar",), "problems": ("pair",)}).values()
-    ratios = {s.problem.keywords["ratio"] for s in runs if s.labels["method"] == "scalar"}
-    of = units("pair", 0, p["local_steps"], p["batch"], 0)
-    assert sorted(ratios) == pytest.approx(
-        [y * of.start / of.level for y in (0.01, 0.03, 0.1, 0.3, 1)]
-    )
-
-
 def test_every_method_gets_the_passes_of_all_others():
     p = STUDY.resolve("quick", passes=60, seeds=[0])
     runs = specs({**p, "methods": tuple(METHODS), "problems": tuple(NAMES)})
@@ -216,9 +194,3 @@ def test_an_evaluation_lies_near_the_end_of_the_bits():
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
 def test_recorded_units_are_those_of_the_files():
     assert arena_units.of_data("np", 0, 0) == arena_units.ADULT
-
-
-def test_the_full_profile_is_known_without_data(monkeypatch):
-    monkeypatch.setenv("FEDLIB_DATA", "nowhere")
-    names = STUDY.specs(STUDY.resolve("full"))
-    assert sum(name.startswith("np_") for name in names) > 100

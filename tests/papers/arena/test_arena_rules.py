@@ -17,11 +17,8 @@ from papers.arena.quantities import (
     kept,
     standings,
 )
-from papers.arena.runs import REFERENCE
 from papers.arena.tables import query, standing
-from papers.arena.tables import table as standings_table
 from papers.kit.numbers import mean
-from papers.kit.quantities import Query
 from tests.helpers.arena_runs import LEVEL, P, ending, field_of, named, trace_of
 
 # Budgets
@@ -40,7 +37,13 @@ def test_a_budget_of_bits_counts_both_ways_and_ends_at_the_last_evaluation_it_pa
         (10 * limit, 0),
     ):
         for share in (0.0, 0.3, 1.0):
-            run = trace_of(curve, curve, up=share * cost, down=(1 - share) * cost * 0.99999, d=d)
+            run = trace_of(
+                curve,
+                curve,
+                up=share * cost,
+                down=(1 - share) * cost * 0.99999,
+                d=d,
+            )
             assert column(run, "bits", P) == column_number
             assert column(run, "grads", P) == 6
 
@@ -98,10 +101,20 @@ NARROW = 0.01 * TEN
 
 
 def test_first_is_the_smallest_objective_of_those_that_are_shown_to_keep():
-    gaps = {"soft": 5 + NARROW, "hard": 9 + NARROW[::-1], "fedavg": -30 + NARROW, "ssca": NARROW}
+    gaps = {
+        "soft": 5 + NARROW,
+        "hard": 9 + NARROW[::-1],
+        "fedavg": -30 + NARROW,
+        "ssca": NARROW,
+    }
     keeps = {"soft": True, "hard": True, "fedavg": False, "ssca": None}
     words = standings(gaps, keeps)
-    assert words == {"soft": "winner", "hard": "behind", "fedavg": "violates", "ssca": "unclear"}
+    assert words == {
+        "soft": "winner",
+        "hard": "behind",
+        "fedavg": "violates",
+        "ssca": "unclear",
+    }
     assert standings(gaps, keeps | {"ssca": True})["ssca"] == "winner"
     nobody = standings(gaps, dict.fromkeys(gaps))
     assert set(nobody.values()) == {"unclear"}
@@ -161,26 +174,3 @@ def test_a_contest_pairs_seeds_and_tells_percent_of_the_optimum():
     assert numbers[query("test_excess", "np", "fedavg")].value == pytest.approx(200)
     runs["soft", 1] = ending(0.8, LEVEL)
     assert standing(derive(named(runs), P), "np", "penalty") == "winner"
-
-
-def test_an_optimum_alone_has_numbers():
-    assert Query.of("residual", problem="np", method=REFERENCE) in derive(named({}), P)
-
-
-def test_the_table_holds_every_method_that_takes_part_and_follows_the_numbers():
-    runs = {
-        ("soft", 1): ending(0.6, LEVEL),
-        ("soft", 2): ending(0.9, 2 * LEVEL),
-        ("penalty", 1): ending(0.7, LEVEL),
-        ("fedavg", 1): ending(0.3, 3 * LEVEL),
-    }
-    table = standings_table(derive(named(runs), P), "np")
-    assert [*table.index] == ["FedSGM soft", "Penalty-FedAvg", "FedAvg"]
-    for budget in ("equal gradients", "equal bits"):
-        assert [*table[budget]] == ["winner", "behind", "violates"]
-    runs["soft", 1] = ending(0.8, LEVEL)
-    assert standings_table(derive(named(runs), P), "np").index[0] == "Penalty-FedAvg"
-    unsure = {("soft", 1): ending(0.6, LEVEL, spread=LEVEL)}
-    table = standings_table(derive(named(unsure), P), "np")
-    assert [*table["equal gradients"]] == ["violation not decided"]
-    assert {*table["behind, %"]} == {""}

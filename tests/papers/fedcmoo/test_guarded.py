@@ -11,6 +11,7 @@ from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.testing.contract import CHECKS
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
+from tests.helpers.expect import close
 from tests.helpers.problems import objectives, three_objectives
 
 WORK = {"lr": 0.05, "local_steps": 3, "participants": 4}
@@ -26,12 +27,13 @@ def one_round(method, problem, engine=fl.Vectorized, **state):
 
 def loss_at(problem, w, judges=3, rows=2):
     """The mean loss on the first rows of the first clients, by a plain loop."""
-    results = []
+    weight = torch.full((rows,), 1 / rows).to(w)
+    losses = []
     for j in range(judges):
-        mine = problem.rows[j, :rows]
-        batch = Batch(tuple(x[mine] for x in problem.data), torch.full((rows,), 1 / rows).to(w))
-        results.append(problem.losses(w, batch).mean())
-    return torch.stack(results).mean()
+        chosen = problem.rows[j, :rows]
+        batch = Batch(tuple(x[chosen] for x in problem.data), weight)
+        losses.append(problem.losses(w, batch).mean())
+    return torch.stack(losses).mean()
 
 
 @ENGINES
@@ -40,7 +42,7 @@ def test_a_round_that_is_accepted_is_one_of_the_parent(engine):
     method = GuardedFedCMOOPref(**WORK, **GUARD)
     _, reached, info = one_round(method, problem, engine)
     parent, _ = one_round(fl.FedCMOOPref(**WORK), problem, engine)[1:]
-    torch.testing.assert_close(reached.w, parent.w, atol=1e-14, rtol=0)
+    close(reached.w, parent.w, 1e-14)
     assert info["rejected"] == 0
     assert float(reached.accepted) == pytest.approx(float(loss_at(problem, reached.w)))
     assert float(info["accepted"]) == float(reached.accepted)
@@ -60,7 +62,7 @@ def test_the_model_is_set_back_where_the_loss_has_grown_by_more_than_the_ratio(e
     else:
         assert info["rejected"] == 0
         assert not torch.equal(reached.w, start.w)
-        torch.testing.assert_close(reached.accepted, new, atol=1e-12, rtol=0)
+        close(reached.accepted, new, 1e-12)
 
 
 def test_a_model_that_is_not_finite_is_never_accepted():
@@ -77,7 +79,13 @@ def test_a_model_that_is_not_finite_is_never_accepted():
 
 def test_a_run_that_would_diverge_stays_where_it_was_good():
     problem = objectives(noise=0.1, rows=4)
-    method = GuardedFedCMOOPref(lr=0.9, server_lr=30.0, local_steps=3, participants=4, **GUARD)
+    method = GuardedFedCMOOPref(
+        lr=0.9,
+        server_lr=30.0,
+        local_steps=3,
+        participants=4,
+        **GUARD,
+    )
     trace = fl.run(method, problem, rounds=30, progress=False)
     accepted = trace.info["accepted"][0]
     rejected = trace.info["rejected"][0]
@@ -96,12 +104,12 @@ def test_values_and_guard_are_plain_and_gradients_are_not(engine):
     _, reached, info = one_round(method, both, engine)
     ours = fl.FedCMOOPref(**WORK)
     _, twice, plain_info = one_round(ours, trained, engine)
-    torch.testing.assert_close(reached.w, twice.w, atol=1e-13, rtol=0)  # mu does not see a factor
-    torch.testing.assert_close(info["mu"], plain_info["mu"], atol=1e-13, rtol=0)
+    close(reached.w, twice.w, 1e-13)  # mu does not see a factor
+    close(info["mu"], plain_info["mu"], 1e-13)
     assert float(reached.accepted) == pytest.approx(float(loss_at(problem, reached.w)))
     skewed = replace(problem, losses=lambda w, b: problem.losses(w, b) * torch.tensor([1, 1, 9]))
     mu = one_round(method, with_plain_values(problem, skewed), engine)[2]["mu"]
-    torch.testing.assert_close(mu, one_round(ours, skewed, engine)[2]["mu"], atol=1e-13, rtol=0)
+    close(mu, one_round(ours, skewed, engine)[2]["mu"], 1e-13)
     assert abs(float(mu - plain_info["mu"])) > 0.01
 
 

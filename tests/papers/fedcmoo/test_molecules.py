@@ -21,7 +21,8 @@ def three():
     """Hydrogen cyanide, formaldehyde, methane: made by hand, positions at random."""
     rng = torch.Generator().manual_seed(0)
     z = [6, 7, 1, *[6, 8, 1, 1], *[6, 1, 1, 1, 1]]
-    bonds = [[0, 1, 3], [0, 2, 1], *[[0, 1, 2], [0, 2, 1], [0, 3, 1]]]
+    bonds = [[0, 1, 3], [0, 2, 1]]
+    bonds += [[0, 1, 2], [0, 2, 1], [0, 3, 1]]
     bonds += [[0, k, 1] for k in range(1, 5)]
     return molecules.Molecules(
         torch.rand(3, 15, generator=rng, dtype=torch.float64),
@@ -77,7 +78,12 @@ def test_energies_are_those_of_atomization(three):
 def small(three, repeats=4):
     y = torch.randn(3, 11, generator=torch.Generator().manual_seed(1))
     graphs = molecules.graphs(three, torch.arange(3), y, size=6)
-    return molecules.Graphs(*(x.repeat(repeats, *[1] * (x.dim() - 1)) for x in graphs))
+    return molecules.Graphs(*(torch.cat([x] * repeats) for x in graphs))
+
+
+def inputs_of(graphs):
+    """What the network takes."""
+    return graphs.atoms.float(), molecules.edges(graphs.bonds, graphs.positions), graphs.real
 
 
 def test_losses_and_metrics(three):
@@ -90,53 +96,15 @@ def test_losses_and_metrics(three):
     assert len(problem.rows.flatten().unique()) == 12
     _, apply = models.ravel(networks.molecule_network())
     rows = problem.rows[1]
-    inputs = train.atoms.float(), molecules.edges(train.bonds, train.positions), train.real
-    outputs = apply(problem.w0, *(x[rows] for x in inputs)).squeeze(-1)
+    outputs = apply(problem.w0, *(x[rows] for x in inputs_of(train))).squeeze(-1)
     expected = (outputs - train.targets[rows]).square().mean(0)
     losses = problem.losses(problem.w0, batches(problem)[1])
     assert torch.allclose(losses, expected, rtol=1e-4)
     values = problem.metrics(problem.w0, problem)
     assert set(values) == {"loss", *(f"loss_{k}" for k in range(1, 12))}
-    inputs = test.atoms.float(), molecules.edges(test.bonds, test.positions), test.real
-    error = apply(problem.w0, *inputs).squeeze(-1) - test.targets
-    assert float(values["loss_7"]) == pytest.approx(float(error[:, 6].square().mean()), rel=1e-4)
+    error = apply(problem.w0, *inputs_of(test)).squeeze(-1) - test.targets
+    expected = float(error[:, 6].square().mean())
+    assert float(values["loss_7"]) == pytest.approx(expected, rel=1e-4)
 
 
 # ---- real files -----------------------------------------------------------------------------
-
-
-def test_real_molecules(real):
-    real("qm9")
-    table = molecules.qm9()
-    y = molecules.targets(table)
-    methane = y[0, molecules.TARGETS.index("u0")]
-    assert float(methane) * 627.5095 == pytest.approx(-395.999, abs=0.01)  # kcal/mol, published
-    energies = y[:, 6:10]
-    assert (energies < 0).all()  # every molecule is bound
-    train, test = molecules.sets(300, 200)
-    assert train.targets.shape == (300, 11)
-    assert train.real.sum(1).min() >= 3
-    assert ((train.atoms[..., :5].sum(-1) == 1) == train.real).all()
-    assert train.targets.mean(0).abs().max() < 0.4  # of 300: five deviations are 0.29
-    assert 0.5 < float(train.targets.std(0).min()) <= float(train.targets.std(0).max()) < 1.6
-    codes = {tuple(x.flatten().tolist()) for x in train.positions}
-    assert not codes & {tuple(x.flatten().tolist()) for x in test.positions}
-
-
-def test_the_loader_gives_the_tables_of_qm9(real):
-    real("qm9")
-    table = molecules.qm9()
-    assert table.targets.shape == (130831, 15)
-    assert table.targets.dtype == torch.float64
-    assert table.z.bincount()[[1, 6, 7, 8, 9]].tolist() == [
-        *(1208486, 831925, 132498),
-        *(183265, 3036),
-    ]
-    assert int(table.atom_offset[-1]) == len(table.z) == len(table.positions)
-    assert int(table.bond_offset[-1]) == len(table.bonds)
-    homo, lumo, gap = (
-        table.targets[:, table.target_names.index(n)] for n in ("homo", "lumo", "gap")
-    )
-    assert float((lumo - homo - gap).abs().max()) < 2e-4  # printed with four decimals
-    atoms_of_first = slice(int(table.atom_offset[0]), int(table.atom_offset[1]))
-    assert sorted(table.z[atoms_of_first].tolist()) == [1, 1, 1, 1, 6]  # methane

@@ -89,38 +89,7 @@ def test_augmented_mirrors_a_share():
     assert 0.3 < 1 - kept.double().mean() < 0.5  # 4 deviations are 0.098
 
 
-def test_scale_and_cells():
-    set_ = sample()
-    assert torch.allclose(set_.scale(set_.X), (set_.X / 255 - 0.1307) / 0.3081)
-    assert set_.cells().tolist() == [10 * a + b for a, b in set_.y.tolist()]
-
-
 # ---- real files -----------------------------------------------------------------------------
-
-
-def test_multi_mnist(real):
-    real("mnist")
-    composites = pairs.load("multi_mnist", "test")
-    digit = data.mnist("test")
-    assert composites.X.shape == (10000, 1, 28, 28)
-    assert torch.equal(composites.y[:, 0], digit.y)
-    assert composites.y[:, 1].bincount().min() > 800  # a uniform draw of partners
-    assert not torch.equal(composites.y[:, 0], composites.y[:, 1])
-    fifty = pairs.load("multi_mnist", "test", 50)
-    assert torch.equal(fifty.X, composites.X[:50])
-    assert torch.equal(fifty.y, composites.y[:50])
-
-
-def test_mnist_fashion_uses_every_item_once(real):
-    real("mnist", "fashion_mnist")
-    composites = pairs.load("mnist_fashion", "test")
-    assert composites.y[:, 1].bincount().tolist() == [1000] * 10
-    assert composites.y[:, 0].bincount().tolist() == data.mnist("test").y.bincount().tolist()
-    assert len(composites.cells().unique()) == 100
-    # the top left corner shows the digit alone: pixel i is pixel floor(1.5 i + 0.75) of the digit
-    near = (torch.arange(9) * 1.5 + 0.75).floor().long()
-    digit = data.mnist("test").X[:, near][:, :, near]
-    assert torch.equal(composites.X[:, 0, :9, :9], digit)
 
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 5), (3, 3)])

@@ -9,8 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
 from fedlib.core.sampling import seeded
 from papers.fedcmoo import networks
-from papers.fedcmoo.data import pairs
-from papers.fedcmoo.problems.attributes import DIGITS, GROUPS, ITEMS, NAMES, attributes, labelled
+from papers.fedcmoo.problems.attributes import DIGITS, GROUPS, ITEMS, attributes, labelled
 from papers.fedcmoo.problems.paired_digits import paired_digits
 from tests.helpers.composite import random_pairs
 from tests.helpers.problems import batches
@@ -39,15 +38,7 @@ def test_losses_and_metrics_against_torch():
         assert float(values[f"accuracy_{k + 1}"]) == pytest.approx(float(right))
     mean = (values["accuracy_1"] + values["accuracy_2"]) / 2
     assert float(values["accuracy"]) == pytest.approx(float(mean))
-    assert set(values) == {f"{n}{e}" for n in ("loss", "accuracy") for e in ("", "_1", "_2")}
-
-
-def test_seed_fixes_split_and_start():
-    problem, again, reseeded = (paired_digits(TRAIN, TEST, clients=4, seed=s) for s in (0, 0, 1))
-    assert torch.equal(problem.rows, again.rows)
-    assert torch.equal(problem.w0, again.w0)
-    assert not torch.equal(problem.rows, reseeded.rows)
-    assert not torch.equal(problem.w0, reseeded.w0)
+    assert len(values) == 6
 
 
 def test_copies_stay_with_their_client_and_keep_their_labels():
@@ -74,29 +65,25 @@ def test_the_loss_of_the_first_task_may_be_another(loss):
     assert float(losses[1]) == pytest.approx(float(cross_entropy(outputs[:, 1], TRAIN.y[rows, 1])))
 
 
-def test_three_channels_take_the_larger_network_and_the_exact_pictures():
-    train = random_pairs(12, 2, channels=3)
-    test = random_pairs(8, 3, channels=3, exact=torch.arange(8) < 3)
-    problem = paired_digits(train, test, clients=2)
-    assert problem.dim == 1_726_508
-    assert torch.equal(problem.heldout[0], test.X[:3])
-    evaluated = paired_digits(train, test, clients=2, evaluate=8)
-    assert evaluated.config["evaluate"] == 8
-
-
 def test_fedcmoo_runs_on_pairs():
     problem = paired_digits(TRAIN, TEST, clients=4, evaluate=10)
-    method = FedCMOO(0.1, 2, 2, batch_size=5, gram=OneWay(), shared=problem.config["shared"])
+    method = FedCMOO(
+        0.1,
+        2,
+        2,
+        batch_size=5,
+        gram=OneWay(),
+        shared=problem.config["shared"],
+    )
     fast = run(method, problem, rounds=2, engine=Vectorized).state.w.squeeze()
     slow = run(method, problem, rounds=2, engine=Loop).state.w.squeeze()
     moved = (slow - problem.w0).norm()
     assert moved > 0.05
     assert (fast - slow).norm() < 1e-5 * moved  # convolutions under vmap, recorded, and in a loop
-    sequential = run(method, problem, rounds=2).state.w.squeeze()  # as the problem asks: one by one
-    assert torch.equal(
-        sequential, run(method, problem, rounds=2, engine=Sequential).state.w.squeeze()
-    )
+    sequential = run(method, problem, rounds=2, engine=Sequential).state.w.squeeze()
     assert (sequential - slow).norm() < 1e-5 * moved
+    as_the_problem_asks = run(method, problem, rounds=2).state.w.squeeze()
+    assert torch.equal(as_the_problem_asks, sequential)
 
 
 def test_pictures_that_no_client_has_are_measured_beside_the_test_pictures():
@@ -106,26 +93,13 @@ def test_pictures_that_no_client_has_are_measured_beside_the_test_pictures():
     metrics = problem.metrics(problem.w0, problem)
     alone = paired_digits(TRAIN, further, clients=4)
     expected = alone.metrics(problem.w0, alone)
-    assert {k for k in metrics if k.startswith("held_")} == {f"held_{k}" for k in expected}
+    assert len(metrics) == 2 * len(expected)
     for name, value in expected.items():
         assert torch.equal(metrics[f"held_{name}"], value)
     assert float(metrics["loss"]) != float(metrics["held_loss"])
 
 
 # ---- attributes -----------------------------------------------------------------------------
-
-
-def test_forty_attributes_are_all_different():
-    assert len(NAMES) == len(set(NAMES)) == 40
-    assert sorted(k for group in GROUPS for k in group) == list(range(40))
-    for group in GROUPS:
-        assert [k < 20 for k in group].count(True) == 4
-    for table in (DIGITS, ITEMS):
-        sets = [frozenset(has) for has in table.values()]
-        everything = frozenset("0123456789")
-        assert all(0 < len(has) < 10 and has < everything for has in sets)
-        assert len(set(sets) | {everything - has for has in sets}) == 40  # no complements either
-        assert all(len(has) == len(set(has)) for has in table.values())
 
 
 def test_labelled_looks_up_both_classes():
@@ -166,12 +140,12 @@ def test_five_groups_against_torch():
     rows = problem.rows[1]
     _, apply = models.ravel(networks.pair_lenet(decoders=5, out=8, hidden=0))
     outputs = apply(problem.w0, train.scale(train.X[rows]))
-    of_members = [
-        binary_cross_entropy_with_logits(outputs[:, g], train.a[rows][:, list(group)].float())
-        for g, group in enumerate(GROUPS)
-    ]
+    expected = []
+    for g, group in enumerate(GROUPS):
+        labels = train.a[rows][:, list(group)].float()
+        expected.append(binary_cross_entropy_with_logits(outputs[:, g], labels))
     losses = problem.losses(problem.w0, batches(problem)[1])
-    assert torch.allclose(losses, torch.stack(of_members), atol=1e-6)
+    assert torch.allclose(losses, torch.stack(expected), atol=1e-6)
     values = problem.metrics(problem.w0, problem)
     outputs = apply(problem.w0, test.scale(test.X)).sigmoid()
     right = ((outputs[:, 2] > 0.5) == test.a[:, list(GROUPS[2])].bool()).double().mean()
@@ -179,22 +153,3 @@ def test_five_groups_against_torch():
 
 
 # ---- real files -----------------------------------------------------------------------------
-
-
-def test_the_real_federation_of_hundred_clients(real):
-    real("mnist", "fashion_mnist")
-    train = pairs.load("mnist_fashion", "train")
-    test = pairs.load("mnist_fashion", "test", 500)
-    problem = paired_digits(train, test)
-    assert problem.rows.shape == (100, 600)
-    assert len(problem.rows.flatten().unique()) == 60_000
-    cells = torch.stack([train.cells()[rows].bincount(minlength=100) for rows in problem.rows])
-    share = cells.double() / 600
-    effective = 1 / share.square().sum(1)  # composite labels of a client, in effect
-    assert 10 < float(effective.mean()) < 40
-    values = problem.metrics(problem.w0, problem)
-    assert 0 <= float(values["accuracy"]) < 0.3
-    table = labelled(train)
-    rates = table.a.double().mean(0)
-    assert 0.09 < float(rates.min()) < 0.11
-    assert 0.78 < float(rates.max()) < 0.85

@@ -36,29 +36,35 @@ def test_the_generator():
     assert len(X) == len(y) == sum(sizes)
     assert X.shape[1] == 60
     X, y, sizes = gaussian_labels(40, rng())
-    long = [own for own in X.split(list(sizes)) if len(own) > 2000]
+    long = [rows for rows in X.split(list(sizes)) if len(rows) > 2000]
     assert len(long) > 1
-    centred = torch.cat([own - own.mean(0) for own in long])
-    torch.testing.assert_close(centred.var(0), torch.arange(1, 61) ** -1.2, rtol=0.1, atol=0)
-    means = torch.stack([own.mean(0) for own in long])
+    centred = torch.cat([rows - rows.mean(0) for rows in long])
+    torch.testing.assert_close(
+        centred.var(0),
+        torch.arange(1, 61) ** -1.2,
+        rtol=0.1,
+        atol=0,
+    )
+    means = torch.stack([rows.mean(0) for rows in long])
     assert means.std(1).max() < 0.05 < means[:, 0].std()  # v_u = B_u (1, ..., 1)
     assert gaussian_labels(3, rng(), most=100).sizes == (100,) * 3
 
 
 def test_both_readings_of_three_labels_a_client():
-    iid, words, code = (
-        constrained_synthetic(most=250, **options)
-        for options in ({}, {"labels": 3}, {"labels": 3, "paper_code": True})
-    )
+    iid = constrained_synthetic(most=250)
+    words = constrained_synthetic(most=250, labels=3)
+    code = constrained_synthetic(most=250, labels=3, paper_code=True)
     assert [p.dim for p in (iid, words, code)] == [610, 610, 183]
     assert iid.sizes == code.sizes == (188,) * 10
     for u in range(10):
-        own = words.rows[u, : words.sizes[u]]
-        assert set(words.data[1][own].tolist()) <= {(u + j) % 10 for j in range(3)}
+        rows = words.rows[u, : words.sizes[u]]
+        labels = set(words.data[1][rows].tolist())
+        assert labels <= {u, (u + 1) % 10, (u + 2) % 10}
     assert len(words.heldout[1]) == pytest.approx(625, abs=10)
     assert set(code.data[1].tolist()) == {0, 1, 2}
-    assert torch.equal(iid.data[0], constrained_synthetic(most=250, seed=3).data[0])
-    assert not torch.equal(iid.rows, constrained_synthetic(most=250, seed=3).rows)
+    reseeded = constrained_synthetic(most=250, seed=3)
+    assert torch.equal(iid.data[0], reseeded.data[0])
+    assert not torch.equal(iid.rows, reseeded.rows)
     network = constrained_synthetic(most=100, model="mlp").within(fl.L1Ball(10.0))
     assert network.dim == 1430
     assert network.set.contains(network.w0)

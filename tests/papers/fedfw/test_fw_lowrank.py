@@ -5,37 +5,20 @@ import torch
 
 import fedlib as fl
 from fedlib.algorithms import FedFW
-from papers.fedfw.lowrank import STUDY
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
-from papers.fedfw.lowrank.runs import SETS
 from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
-from tests.helpers.page_figures import figures_of
-
-
-def test_quantities_by_hand():
-    traces = STUDY.load()
-    quantities = STUDY.numbers(traces)
-    assert {name: quantities[f"messages_{name}.bits"].value for name in (*SETS, "nuclear")} == {
-        "l1": 11,
-        "simplex": 10,
-        "box": 650,
-        "l2": 32 * 650,
-        "nuclear": 3200,
-    }
-    assert quantities["messages_nuclear.entries"].value == 60 * 40
-    assert quantities["messages_l2.fewest"].value > 1
-    assert quantities["clock_60x40.shorter"].value == 24
-    seconds = traces["clock_60x40"].info["project"][0]
-    assert quantities["clock_60x40.project"].value == pytest.approx(1000 * seconds.mean())
-
-
-def test_the_figure_draws_the_square_matrices():
-    figure = figures_of("fw_lowrank", only="clock")["clock"].drawn
-    assert all(len(ax.lines[0].get_xdata()) == 5 for ax in figure.axes)
 
 
 def test_watching_changes_nothing():
-    problem = tasks_within(0, steps=15, clients=3, rows=20, features=6, tasks=5, rank=2)
+    problem = tasks_within(
+        0,
+        steps=15,
+        clients=3,
+        rows=20,
+        features=6,
+        tasks=5,
+        rank=2,
+    )
     plain = fl.run(FedFW(0.1), problem, rounds=5, progress=False)
     seen = fl.run(Watched(FedFW(0.1)), problem, rounds=5, progress=False)
     torch.testing.assert_close(seen.state.w, plain.state.w)
@@ -58,10 +41,11 @@ def test_messages_of_the_picture_problem(convex_set, most, bits):
 
 def test_looking_finds_what_is_no_vertex():
     two = torch.tensor([[3.0, -7.0, 0.0, 0.0], [0.0, 10.0, 0.0, 0.0]])
-    found = looked_at(two, fl.L1Ball(10.0))
-    assert (found["most"], found["fewest"]) == (2, 1)
-    assert found["wire"] == 3  # the format gives (0, -10, 0, 0) back
-    assert looked_at(torch.tensor([[1.0, 0.6]]), fl.Box(1.0))["off"] == pytest.approx(0.4)
+    looks = looked_at(two, fl.L1Ball(10.0))
+    assert (looks["most"], looks["fewest"]) == (2, 1)
+    assert looks["wire"] == 3  # the format gives (0, -10, 0, 0) back
+    beside_a_corner = torch.tensor([[1.0, 0.6]])
+    assert looked_at(beside_a_corner, fl.Box(1.0))["off"] == pytest.approx(0.4)
     flat = torch.eye(2).flatten().unsqueeze(0)
     assert looked_at(flat, fl.NuclearBall(1.0, 2, 2))["second"] == 1
 
@@ -72,5 +56,6 @@ def test_the_clock_measures_both_oracles():
     assert (trace.info["lmo"] > 0).all()
     assert (trace.info["project"] > 0).all()
     assert trace.info["reached"] == pytest.approx(1, abs=1e-4)
-    few = fl.run(Clock(), clock_problem(0, rows=30, columns=20, steps=2), rounds=2, progress=False)
-    assert (few.info["reached"] < 0.99).all()
+    short = clock_problem(0, rows=30, columns=20, steps=2)
+    trace = fl.run(Clock(), short, rounds=2, progress=False)
+    assert (trace.info["reached"] < 0.99).all()

@@ -21,7 +21,13 @@ def test_regression_of_several_tasks():
     assert float(values.sum()) == pytest.approx(problem.set.radius)
     assert float(values[2]) == pytest.approx(0, abs=1e-6)  # made in float32
     small = multi_task_regression(clients=2, noise=0.0, rows=60)
-    trace = fl.run(fl.FedFWPlus(0.03), small, rounds=300, evaluate_every=300, progress=False)
+    trace = fl.run(
+        fl.FedFWPlus(0.03),
+        small,
+        rounds=300,
+        evaluate_every=300,
+        progress=False,
+    )
     truth = small.heldout[0].flatten()
     assert (trace.state.w[0] - truth).norm() < 0.15 * truth.norm()
     assert trace.info["bits_up"][0, 0] == 2 * 32 * sum(small.heldout[0].shape)

@@ -11,7 +11,16 @@ from papers.fedfw import theory
 from papers.fedfw import theory_fw as th
 from tests.helpers.problems import objectives
 
-ONE = th.Constants(L=2.0, D=3.0, N=4, lam0=0.5, dual=1.0, slope=0.25, spread=1.5, sigma=1.0)
+ONE = th.Constants(
+    L=2.0,
+    D=3.0,
+    N=4,
+    lam0=0.5,
+    dual=1.0,
+    slope=0.25,
+    spread=1.5,
+    sigma=1.0,
+)
 
 
 def test_values_by_hand():
@@ -20,9 +29,8 @@ def test_values_by_hand():
     root = 3 * math.sqrt(0.5 * (2 + 2))
     assert th.convex_distance(ONE, 3) == pytest.approx(2 / (0.5 * 2) * (1 + root))
     near = 3 * math.sqrt(0.5 * (2 / 2 + 2))
-    assert th.convex_excess(ONE, 4) == pytest.approx(
-        2 * 4 * 9 * (0.5 / 4 + 0.5 / 2) + 2 * 3.25 / (0.5 * 2) * (1 + near)
-    )
+    excess = 2 * 4 * 9 * (0.5 / 4 + 0.5 / 2) + 2 * 3.25 / (0.5 * 2) * (1 + near)
+    assert th.convex_excess(ONE, 4) == pytest.approx(excess)
     gap = (1.5 + 4 * 9 * 0.5 / 2) / 2 + 2 * 9 / 2 / 4
     assert th.nonconvex_surrogate(ONE, 8) == pytest.approx(gap)
     away = 3.25 / (0.5 * 2) + math.sqrt(gap / (0.5 * 2))
@@ -62,7 +70,13 @@ def test_rates(bound, power):
 
 def measured(method, rounds, lam0):
     """A run on quadratics with known constants, and its metrics in every round."""
-    problem = objectives(clients=4, rows=1, tasks=1, dim=5, spread=0.5).within(fl.L1Ball(0.5))
+    problem = objectives(
+        clients=4,
+        rows=1,
+        tasks=1,
+        dim=5,
+        spread=0.5,
+    ).within(fl.L1Ball(0.5))
     centres = problem.data[0][:, 0]
     best = problem.set.project(centres.mean(0))
     slopes = best - centres
@@ -83,7 +97,13 @@ def measured(method, rounds, lam0):
         return {"excess": F, "fw_gap": fw_gap(of, w)}
 
     task = replace(problem, metrics=metrics)
-    return constants, fl.run(method, task, rounds=rounds, seeds=range(10), progress=False)
+    return constants, fl.run(
+        method,
+        task,
+        rounds=rounds,
+        seeds=range(10),
+        progress=False,
+    )
 
 
 @pytest.mark.parametrize("rounds", [27, 216])
@@ -99,11 +119,11 @@ def test_theorem_2_holds(rounds):
 
 def test_theorem_1_holds_for_some_clients_and_theorem_3_for_minibatches_of_one_row():
     constants, run = measured(fl.FedFW(0.3, participation=0.4), 100, 0.3)
-    some = run.metrics["excess"].mean(0)
-    start = some[0]
+    excess = run.metrics["excess"].mean(0)
     for t in (1, 5, 20, 100):  # convexity: F(w) <= F_hat(X), up to G dist
         near = constants.G * th.convex_distance(constants, max(1, int(0.4 * t)))
-        assert some[t] <= theory.convex(constants, t, share=0.4, start=start) + near
+        bound = theory.convex(constants, t, share=0.4, start=excess[0])
+        assert excess[t] <= bound + near
     constants, run = measured(fl.FedFWSto(0.3, batch_size=1), 100, 0.3)
     for t in (2, 10, 101):
         assert run.metrics["excess"][:, t - 1].mean() <= th.stochastic_excess(constants, t)

@@ -1,6 +1,7 @@
 """Tail bounds by hand, and their reductions."""
 
 import math
+from itertools import product
 from math import log, sqrt
 
 import pytest
@@ -27,15 +28,15 @@ def test_theorems_4_and_9_are_made_of_the_lemmas():
     seventh = Setting(**{**vars(CASE), "delta": CASE.delta / 7})
     rate = theorem_9(CASE, 1.5, 0.7, 6, "corrected")
     scale = rate.lr * CASE.E * CASE.T
-    walks = (c.sampling_walk(seventh, rate.lr) + c.noise_walk(seventh, rate.lr, 1.5)) / scale
+    sampling = c.sampling_walk(seventh, rate.lr)
+    walks = (sampling + c.noise_walk(seventh, rate.lr, 1.5)) / scale
     error = c.estimate_error(seventh, 0.7, 6)
     drift = 2 * c.drift_bound(seventh, 1.0, 1.5) - 2 * 125 * 2 / 3 * 9
     square = c.square_bound(seventh, 1.0, 1.5)
     gamma = 3 * 25 + (drift + square) / (2 * 5 * 9)  # 3 E^2 holds the parts without noise
     assert rate.gamma == pytest.approx(gamma)
-    assert rate.accuracy == pytest.approx(
-        sqrt(2 * 4 * 9 * rate.gamma / 500) + walks + 2 * error, rel=1e-12
-    )
+    root = sqrt(2 * 4 * 9 * rate.gamma / 500)
+    assert rate.accuracy == pytest.approx(root + walks + 2 * error, rel=1e-12)
 
 
 def test_lemma_3_by_hand():
@@ -45,7 +46,8 @@ def test_lemma_3_by_hand():
 
 
 def test_lemma_6_proved_is_above_printed_by_a_known_factor():
-    printed, proved = (c.square_bound(CASE, 0.1, 2.0, v) for v in ("printed", "proved"))
+    printed = c.square_bound(CASE, 0.1, 2.0, "printed")
+    proved = c.square_bound(CASE, 0.1, 2.0, "proved")
     assert 1.3 < proved / printed < 1.6
     only = Setting(**{**vars(CASE), "G": 1e-9})
     ratio = c.square_bound(only, 0.1, 2.0, "proved") / c.square_bound(only, 0.1, 2.0)
@@ -56,7 +58,8 @@ def test_residual_versions():
     assert c.residual_bound(5, 1.0, 0.1, 2.0) == pytest.approx(189.7, abs=0.05)
     assert c.residual_bound(1, 1.0, 0.3, 1.0, "printed") == c.residual_bound(1, 1.0, 0.3, 1.0)
     for q in (0.01, 0.5, 1.0):
-        direct, corrected = (c.residual_bound(2, 3.0, q, 2.0, v) for v in ("direct", "corrected"))
+        direct = c.residual_bound(2, 3.0, q, 2.0, "direct")
+        corrected = c.residual_bound(2, 3.0, q, 2.0, "corrected")
         assert corrected / 2 <= direct <= corrected
 
 
@@ -70,17 +73,16 @@ def test_direct_residual_is_the_fixed_point_of_its_recursion():
 @pytest.mark.parametrize("E", [1, 2, 5, 50])
 def test_gamma_sampled_reduces_and_is_below_the_others(E):
     assert c.gamma_sampled(E, 1.0, 1.0, 3.0) == gamma_local(E, "direct")
-    for q in (0.01, 0.1, 0.5, 0.9, 1.0):
-        for q0 in (0.01, 0.5, 1.0):
-            for ratio in (1.0, 2.0, 20.0):
-                ours = c.gamma_sampled(E, q, q0, ratio)
-                assert ours <= gamma_partial_direct(E, q, q0, ratio)
+    for q, q0, ratio in product((0.01, 0.1, 0.5, 0.9, 1.0), (0.01, 0.5, 1.0), (1.0, 2.0, 20.0)):
+        ours = c.gamma_sampled(E, q, q0, ratio)
+        assert ours <= gamma_partial_direct(E, q, q0, ratio)
     assert c.gamma_sampled(5, 0.1, 1.0, 1.0) > gamma_feedback(5, 0.1, 1.0)  # 1/q^2, not 1/q
 
 
 def test_sampled_rate_by_hand_and_below_the_printed_ones():
     s = Setting(D=1.0, G=1.0, E=1, T=100, N=8, n=2, sigma=0.3, delta=0.1)
-    rate, once = c.sampled_rate(s), c.sampled_rate(s, one_sample=True)
+    rate = c.sampled_rate(s)
+    once = c.sampled_rate(s, one_sample=True)
     error = 0.3 * sqrt(log(6000))
     assert rate.tolerance == pytest.approx(0.1 + 2 * sqrt(0.01 * log(30)) + error)
     assert rate.accuracy - rate.tolerance == pytest.approx(error)
@@ -104,6 +106,7 @@ def test_noisy_rate_by_hand():
     rate = c.noisy_rate(s, 2.0, 0.8, 4)
     assert rate.gamma == pytest.approx((1 + mean) ** 2 / 2)
     error = sqrt((0.09 + 0.16) * log(2000))
-    wanted = (1 + mean) / 10 + 2 * sqrt(0.01 * log(10)) + 4 * sqrt(3 / 200 * log(10)) + error
-    assert rate.tolerance == pytest.approx(wanted)
-    assert rate.accuracy == pytest.approx(wanted + error)
+    walks = 2 * sqrt(0.01 * log(10)) + 4 * sqrt(3 / 200 * log(10))
+    tolerance = (1 + mean) / 10 + walks + error
+    assert rate.tolerance == pytest.approx(tolerance)
+    assert rate.accuracy == pytest.approx(tolerance + error)

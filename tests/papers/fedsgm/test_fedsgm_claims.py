@@ -20,5 +20,8 @@ def test_figure_7_is_never_judged_on_the_stand_in():
     numbers = store.read_numbers(study.name)
     for claim in study.claims:
         paper = {name: study.payload(name)["config"] for name in claim.runs}
-        other = {k: {**v, "problem": {**v["problem"], "data": "x"}} for k, v in paper.items()}
-        assert "problem.data 'x'" in claim.verdicts(numbers, other, paper)[claim.reading].reason
+        stand_in = {}
+        for name, config in paper.items():
+            stand_in[name] = {**config, "problem": {**config["problem"], "data": "x"}}
+        outcome = claim.verdicts(numbers, stand_in, paper)[claim.reading]
+        assert "problem.data 'x'" in outcome.reason

@@ -13,7 +13,12 @@ from papers.fedsgm.cartpole.trpo import conjugate_gradient, cosine_features, nor
 from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
 
-ALGORITHM = PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=4)
+ALGORITHM = PolicyFedSGM(
+    participants=2,
+    tolerance=0.0,
+    switch=fl.Soft(0.2),
+    cg_steps=4,
+)
 
 
 def small(seed=0, clients=3, **changes):
@@ -21,18 +26,64 @@ def small(seed=0, clients=3, **changes):
 
 
 def after(algorithm, problem, rounds, engine=fl.Vectorized, seed=0):
-    state, rng = algorithm.init(problem), seeded(seed, "rounds")
+    state = algorithm.init(problem)
+    rng = seeded(seed, "rounds")
     for _ in range(rounds):
-        state, info = algorithm.round(engine(problem), state, algorithm.draw(problem, rng))
+        draw = algorithm.draw(problem, rng)
+        state, info = algorithm.round(engine(problem), state, draw)
     return state, info
 
 
 def client_of(problem, state, draw, j):
     """Participant j, alone."""
-    fed = fl.Vectorized(problem)
-    clients = fed.clients(draw, model=state.w, memory=state.residual)
-    own = torch.utils._pytree.tree_map(lambda x: x[j], clients._replace(model=()))
-    return fed.client(own._replace(model=state.w))
+    federation = fl.Vectorized(problem)
+    clients = federation.clients(draw, model=state.w, memory=state.residual)
+    client = torch.utils._pytree.tree_map(lambda x: x[j], clients._replace(model=()))
+    return federation.client(client._replace(model=state.w))
+
+
+def gains_by_hand(amount, ended, V):
+    """Advantages and returns with discount 1 and lambda 0.97, backwards in a plain loop."""
+    advantages = torch.zeros_like(amount)
+    returns = torch.zeros_like(amount)
+    advantage = torch.zeros(2)
+    tail = V[-1]
+    for t in reversed(range(len(amount))):
+        going = 1 - ended[t]
+        advantage = amount[t] + going * V[t + 1] - V[t] + 0.97 * going * advantage
+        tail = amount[t] + going * tail
+        advantages[t] = advantage
+        returns[t] = tail
+    return advantages, returns
+
+
+def step_by_hand(sim, w, run, A, algorithm):
+    """Natural gradient with the explicit Jacobian, and the line search as a loop."""
+    states = run.states[:-1]
+    flat = states.transpose(0, 1).flatten(0, 1)
+    stride = len(flat) // algorithm.curvature_states
+    sampled = flat[::stride][: algorithm.curvature_states]
+
+    def surrogate(u):
+        return (sim.head.log_prob(sim.policy(u, states), run.action) * A).mean()
+
+    ascent = algorithm.on_gradient(torch.autograd.functional.vjp(surrogate, w)[1])
+    outputs = sim.policy(w, sampled)
+    J = torch.func.jacrev(lambda u: sim.policy(u, sampled))(w)  # [100, 2, d]
+
+    def fisher(v):
+        curved = sim.head.fisher(outputs, J @ v)
+        return torch.einsum("bid,bi->d", J, curved) / len(sampled) + 0.1 * v
+
+    s, remaining = conjugate_gradient(fisher, ascent, algorithm.cg_steps)
+    curvature = s @ (ascent - remaining - 0.1 * s)
+    scale = (2 * algorithm.kl_limit / curvature).sqrt()
+    for i in range(6):
+        move = 0.7**i * scale * s
+        divergence = sim.head.kl(outputs, sim.policy(w + move, sampled)).mean()
+        if divergence <= algorithm.kl_limit:
+            return move
+    return torch.zeros_like(w)
 
 
 @pytest.mark.parametrize("on_gradient", [fl.Identity(), fl.TopK(0.25)])
@@ -42,70 +93,40 @@ def test_a_round_equals_its_lines_done_one_by_one_for_every_client(on_gradient):
     algorithm = replace(ALGORITHM, uplink=topk, downlink=topk, on_gradient=on_gradient)
     state, _ = after(algorithm, problem, 1)
     draw = algorithm.draw(problem, seeded(9, "rounds"))
-    new, info = algorithm.round(fl.Vectorized(problem), state, draw)
-    sim, w, budgets = problem.simulator, state.w, problem.data[0]
+    reached, info = algorithm.round(fl.Vectorized(problem), state, draw)
+    sim = problem.simulator
+    w = state.w
+    participants = draw.participants.tolist()
     runs = [sim.episodes(w, draw.chance[j]) for j in range(2)]
-    costs = [r.per_episode(r.cost) for r in runs]
-    g = torch.stack(
-        [c - budgets[i] for c, i in zip(costs, draw.participants.tolist(), strict=True)]
-    )
+    budgets = problem.data[0][participants]
+    g = torch.stack([run.per_episode(run.cost) for run in runs]) - budgets
     torch.testing.assert_close(info["g_hat"], g.mean())
     sigma = (1 + 0.2 * g.mean()).clamp(0, 1)
-    residual, messages, critics = state.residual.clone(), [], []
-    for run, i in zip(runs, draw.participants.tolist(), strict=True):
+    residual = state.residual.clone()
+    messages = []
+    critics = []
+    for run, i in zip(runs, participants, strict=True):
         features = cosine_features(sim.inputs(run.states), state.basis)
         V = SCALE * features @ state.critics
-        gained = {}
-        for k, amount in enumerate((run.reward, run.cost)):
-            A, R = torch.zeros_like(amount), torch.zeros_like(amount)
-            late, tail = torch.zeros(2), V[-1, :, k]
-            for t in reversed(range(len(amount))):
-                going = 1 - run.ended[t]
-                late = amount[t] + going * V[t + 1, :, k] - V[t, :, k] + 0.97 * going * late
-                tail = amount[t] + going * tail
-                A[t], R[t] = late, tail
-            gained[k] = A, R
-        A = (1 - sigma) * normalized(gained[0][0]) - sigma * normalized(gained[1][0])
-        move = step_by_hand(sim, w, run, A, algorithm)
-        v = fl.TopK(0.5)(residual[i] - move)
-        residual[i] = residual[i] - move - v
-        messages.append(v)
-        targets = torch.stack([gained[k][1].flatten() for k in (0, 1)], -1) / SCALE
+        rewards, returns = gains_by_hand(run.reward, run.ended, V[..., 0])
+        costs, cost_returns = gains_by_hand(run.cost, run.ended, V[..., 1])
+        A = (1 - sigma) * normalized(rewards) - sigma * normalized(costs)
+        change = residual[i] - step_by_hand(sim, w, run, A, algorithm)
+        message = topk(change)
+        residual[i] = change - message
+        messages.append(message)
+        targets = torch.stack([returns.flatten(), cost_returns.flatten()], -1) / SCALE
         critics.append(ridge(features[:-1].flatten(0, 1), targets, 1e-3))
     x = state.x - torch.stack(messages).mean(0)
     close = {"atol": 2e-3 * float((x - state.x).abs().max()), "rtol": 0}
-    torch.testing.assert_close(new.x, x, **close)
-    torch.testing.assert_close(new.w, w + fl.TopK(0.5)(x - w), **close)
-    torch.testing.assert_close(new.residual, residual, **close)
-    torch.testing.assert_close(new.critics, torch.stack(critics).mean(0), atol=1e-3, rtol=1e-2)
+    torch.testing.assert_close(reached.x, x, **close)
+    torch.testing.assert_close(reached.w, w + topk(x - w), **close)
+    torch.testing.assert_close(reached.residual, residual, **close)
+    critic = torch.stack(critics).mean(0)
+    torch.testing.assert_close(reached.critics, critic, atol=1e-3, rtol=1e-2)
 
 
-def step_by_hand(sim, w, run, A, algorithm):
-    """Natural gradient with the explicit Jacobian, and the line search as a loop."""
-    states = run.states[:-1]
-    flat = states.transpose(0, 1).flatten(0, 1)
-    some = flat[:: len(flat) // algorithm.curvature_states][: algorithm.curvature_states]
-
-    def surrogate(u):
-        return (sim.head.log_prob(sim.policy(u, states), run.action) * A).mean()
-
-    ascent = algorithm.on_gradient(torch.autograd.functional.vjp(surrogate, w)[1])
-    before = sim.policy(w, some)
-    J = torch.func.jacrev(lambda u: sim.policy(u, some))(w)  # [100, 2, d]
-
-    def fisher(v):
-        return torch.einsum("bid,bi->d", J, sim.head.fisher(before, J @ v)) / len(some) + 0.1 * v
-
-    s, rest = conjugate_gradient(fisher, ascent, algorithm.cg_steps)
-    scale = (2 * algorithm.kl_limit / (s @ (ascent - rest - 0.1 * s))).sqrt()
-    for i in range(6):
-        move = 0.7**i * scale * s
-        if sim.head.kl(before, sim.policy(w + move, some)).mean() <= algorithm.kl_limit:
-            return move
-    return torch.zeros_like(w)
-
-
-@pytest.mark.parametrize("uplink", [fl.Identity(), fl.TopK(0.25), fl.Rounding(1)], ids=str)
+@pytest.mark.parametrize("uplink", [fl.TopK(0.25), fl.Rounding(1)], ids=str)
 def test_both_engines_agree(uplink):
     algorithm = replace(ALGORITHM, uplink=uplink, downlink=uplink)
     fast, info = after(algorithm, small(), 2)
@@ -115,25 +136,25 @@ def test_both_engines_agree(uplink):
     assert all(info[k] == plain[k] for k in ("bits_up", "bits_down"))
 
 
-@pytest.mark.parametrize("damping", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("damping", [0.01, 1.0])
 def test_the_step_stays_within_its_divergence(damping):
-    problem, algorithm = small(), replace(ALGORITHM, damping=damping)
+    problem = small()
+    algorithm = replace(ALGORITHM, damping=damping)
     state, _ = after(algorithm, problem, 1)
     draw = algorithm.draw(problem, seeded(5, "rounds"))
-    sim, reached = problem.simulator, []
+    sim = problem.simulator
+    half = torch.tensor(0.5)
+    tables = {"critics": state.critics, "basis": state.basis}
     for j in range(2):
-        delta = algorithm.local_update(
-            client_of(problem, state, draw, j),
-            torch.tensor(0.5),
-            critics=state.critics,
-            basis=state.basis,
-        )
-        states = sim.episodes(state.w, draw.chance[j]).states[:-1].transpose(0, 1).flatten(0, 1)
-        some = states[:: len(states) // 100][:100]
-        before, now = sim.policy(state.w, some), sim.policy(state.w - delta, some)
-        reached.append(float(sim.head.kl(before, now).mean()))
-    assert max(reached) <= 0.01 * (1 + 1e-4)
-    assert min(reached) > 0.002  # and the trust region is used
+        client = client_of(problem, state, draw, j)
+        delta = algorithm.local_update(client, half, **tables)
+        states = sim.episodes(state.w, draw.chance[j]).states[:-1]
+        flat = states.transpose(0, 1).flatten(0, 1)
+        sampled = flat[:: len(flat) // 100][:100]
+        outputs = sim.policy(state.w, sampled)
+        moved = sim.policy(state.w - delta, sampled)
+        divergence = float(sim.head.kl(outputs, moved).mean())
+        assert 0.002 < divergence <= 0.01 * (1 + 1e-4)  # and the trust region is used
 
 
 def test_bits_are_counted_for_the_value_the_step_the_critics_and_the_policy():
@@ -151,14 +172,14 @@ def test_clients_out_of_the_round_keep_their_memory():
     algorithm = replace(ALGORITHM, participants=1, uplink=fl.TopK(0.25))
     state = algorithm.init(problem)
     draw = algorithm.draw(problem, seeded(2, "rounds"))
-    new, _ = algorithm.round(fl.Vectorized(problem), state, draw)
-    moved = (new.residual != 0).any(1)
+    reached, _ = algorithm.round(fl.Vectorized(problem), state, draw)
+    moved = (reached.residual != 0).any(1)
     assert moved.tolist() == [j == int(draw.participants[0]) for j in range(3)]
 
 
 def test_what_does_not_fit_the_problem_is_named():
     refuses("simulated", ALGORITHM.init, np_problem())
-    many = replace(ALGORITHM, curvature_states=401)
-    refuses("curvature_states must be at most the 400", many.init, small())
+    beyond = replace(ALGORITHM, curvature_states=401)
+    refuses("curvature_states must be at most the 400", beyond.init, small())
     replace(ALGORITHM, curvature_states=400).init(small())
     refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())

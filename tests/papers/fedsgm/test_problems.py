@@ -16,7 +16,12 @@ PROBLEMS = {
     "split objectives": split_objectives(),
     "skewed levels": skewed_levels(),
     "staircase": staircase(4, distance=2.0),
-    "clipped": random_clipped(3, dim=3, spread=0.1, clip=0.8),  # some clients are beyond the clip
+    "clipped": random_clipped(
+        3,
+        dim=3,
+        spread=0.1,
+        clip=0.8,
+    ),  # some clients are beyond the clip
 }
 SOLVED = {
     **{f"norms {seed}": varied_norms(seed) for seed in range(12)},
@@ -33,12 +38,12 @@ def points(problem, count, scale=1.0):
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_the_gradient_is_that_of_autograd(problem):
-    whole = problem.all_clients()
-    batch = Batch(tuple(x[0] for x in whole.data), whole.weight[0])
+    clients = problem.all_clients()
+    batch = Batch(tuple(x[0] for x in clients.data), clients.weight[0])
     weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
     for w in points(problem, 20):
-        wanted = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
-        assert torch.allclose(problem.gradient(w, batch, weights), wanted, atol=1e-13)
+        slope = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
+        assert torch.allclose(problem.gradient(w, batch, weights), slope, atol=1e-13)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

@@ -8,9 +8,6 @@ import pytest
 from papers.fedsgm import gamma, theory
 from papers.fedsgm.theory import Setting
 
-# Neyman-Pearson experiments: G = D = 5 is what z-scored breast cancer data give, roughly
-WORKSHOP = Setting(D=5.0, G=5.0, E=5, T=100, N=10, qu=9.0)
-UNIFIED = Setting(D=5.0, G=5.0, E=5, T=500, N=20, n=10, q=0.1, q0=0.1, sigma=0.2)
 GRID = [(1, 1), (2, 50), (5, 100), (10, 1000)]
 
 
@@ -21,22 +18,17 @@ def by_hand_gamma_partial(third):
 
 
 def test_gammas_of_the_paper_setting():
-    assert gamma.gamma_partial(5, 0.1, 0.1, 2.0) == pytest.approx(by_hand_gamma_partial(12_000))
-    assert gamma.gamma_partial(5, 0.1, 0.1, 2.0) == pytest.approx(4.89e5, rel=1e-3)
+    printed = gamma.gamma_partial(5, 0.1, 0.1, 2.0)
+    assert printed == pytest.approx(by_hand_gamma_partial(12_000))
+    assert printed == pytest.approx(4.89e5, rel=1e-3)
     corrected = gamma.gamma_partial(5, 0.1, 0.1, 2.0, "corrected")
     assert corrected == pytest.approx(by_hand_gamma_partial(400_000 * math.sqrt(0.9)))
     assert corrected == pytest.approx(8.57e5, rel=1e-3)
-    assert gamma.gamma_partial_direct(5, 0.1, 0.1, 2.0) == pytest.approx(
-        50 + 6000 + 10_000 + 12_000
-    )
-    assert gamma.gamma_feedback(5, 0.1, 0.1) == pytest.approx(50 + 100 * math.sqrt(0.9) + 6000)
+    direct = gamma.gamma_partial_direct(5, 0.1, 0.1, 2.0)
+    assert direct == pytest.approx(50 + 6000 + 10_000 + 12_000)
+    feedback = gamma.gamma_feedback(5, 0.1, 0.1)
+    assert feedback == pytest.approx(50 + 100 * math.sqrt(0.9) + 6000)
     assert gamma.gamma_unbiased(5, 9.0, 10) == pytest.approx(52.25)
-
-
-def test_tolerances_of_the_papers_are_vacuous_at_their_settings():
-    assert theory.workshop_theorem_1(WORKSHOP).tolerance == pytest.approx(11.4, abs=0.05)
-    assert theory.theorem_6(UNIFIED).tolerance == pytest.approx(55.0, abs=0.6)
-    assert theory.theorem_7(UNIFIED).tolerance > 500  # a probability near 1 is worth 0.05 there
 
 
 def test_theorem_3_is_its_printed_formula():
@@ -45,11 +37,6 @@ def test_theorem_3_is_its_printed_formula():
     assert rate.lr == pytest.approx(math.sqrt(4 / (4 * 9 * 64 * 100)))
     assert rate.beta == math.inf
     assert rate.accuracy == rate.tolerance
-
-
-def test_misprint_of_theorem_7_is_1200_against_0():
-    extra = [gamma.gamma_partial(5, 0.1, 1.0, 1.0, "printed", theorem) for theorem in (7, 1)]
-    assert extra[0] - extra[1] == pytest.approx(1200.0)
 
 
 @pytest.mark.parametrize(("E", "T"), GRID)
@@ -63,27 +50,21 @@ def test_bound_is_the_regret_at_the_best_step_size(E, T):
             assert gamma.regret_bound(D, G, E, T, g, lr * factor) > best
 
 
-def test_a_planted_sign_error_is_caught(monkeypatch):
-    def wrong(D, G, E, T, g, lr):
-        return D**2 / (2 * lr * E * T) - lr * G**2 * g
-
-    monkeypatch.setattr(gamma, "regret_bound", wrong)
-    with pytest.raises(AssertionError):
-        test_bound_is_the_regret_at_the_best_step_size(2, 50)
-    monkeypatch.undo()
-    monkeypatch.setattr(gamma, "sqrt", lambda x: -math.sqrt(x))
-    with pytest.raises(AssertionError):
-        test_gammas_of_the_paper_setting()
-
-
 @pytest.mark.parametrize("E", [1, 2, 5, 10, 100])
 def test_the_three_gammas_without_compression_are_ordered(E):
-    direct, proved, stated = (gamma.gamma_local(E, v) for v in ("direct", "proved", "stated"))
-    assert 0 < direct <= proved <= stated
+    direct = gamma.gamma_local(E, "direct")
+    proved = gamma.gamma_local(E, "proved")
+    assert 0 < direct <= proved <= gamma.gamma_local(E, "stated")
 
 
 def test_the_direct_gamma_has_no_root_of_e():
-    assert theory.bound(2.0, 3.0, 1, 100, gamma.gamma_local(1, "direct")) == pytest.approx(0.6)
+    assert theory.bound(
+        2.0,
+        3.0,
+        1,
+        100,
+        gamma.gamma_local(1, "direct"),
+    ) == pytest.approx(0.6)
     for E in (1, 10, 1000):
         accuracy = theory.bound(1.0, 1.0, E, 1, gamma.gamma_local(E, "direct"))
         assert accuracy == pytest.approx(math.sqrt(3 - 2 / E))
@@ -92,9 +73,11 @@ def test_the_direct_gamma_has_no_root_of_e():
 @pytest.mark.parametrize("q", [0.01, 0.1, 0.5, 0.9, 1.0])
 def test_residual_limit_is_the_fixed_point_of_the_recursion(q):
     x = gamma.residual_limit(q)
-    young = q / (2 * (1 - q)) if q < 1 else None
-    step = 0.0 if young is None else (1 - q) * ((1 + young) * x + 1 + 1 / young)
-    assert x == pytest.approx(step, rel=1e-12, abs=1e-15)
+    following = 0.0
+    if q < 1:
+        young = q / (2 * (1 - q))
+        following = (1 - q) * ((1 + young) * x + 1 + 1 / young)
+    assert x == pytest.approx(following, rel=1e-12, abs=1e-15)
     assert x <= 4 * (1 - q) / q**2 + 1e-15
     assert gamma.residual_limit(0.1) == pytest.approx(342.0)
 
@@ -111,31 +94,42 @@ def test_partial_gamma_does_not_reduce():
     """At q = q0 = 1 the term 20 E stays, at n = N Theorem 6's is not reached."""
     for version in ("printed", "corrected"):
         assert gamma.gamma_partial(4, 1.0, 1.0, 1.0, version) == 32 + 20 * 4
-        assert gamma.gamma_partial(4, 0.5, 0.5, 1.0, version) > gamma.gamma_feedback(4, 0.5, 0.5)
+        compressed = gamma.gamma_partial(4, 0.5, 0.5, 1.0, version)
+        assert compressed > gamma.gamma_feedback(4, 0.5, 0.5)
 
 
-@pytest.mark.parametrize(("q", "q0"), list(itertools.product((0.01, 0.1, 0.5, 1.0), repeat=2)))
+@pytest.mark.parametrize("q", [0.01, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("q0", [0.01, 0.1, 0.5, 1.0])
 def test_the_direct_partial_gamma_is_below_the_printed_one(q, q0):
     for E, ratio in itertools.product((1, 5), (1.0, 2.0, 10.0)):
         direct = gamma.gamma_partial_direct(E, q, q0, ratio)
         printed = gamma.gamma_partial(E, q, q0, ratio)
-        assert direct <= printed <= gamma.gamma_partial(E, q, q0, ratio, "corrected") * (1 + 1e-12)
+        corrected = gamma.gamma_partial(E, q, q0, ratio, "corrected")
+        assert direct <= printed <= corrected * (1 + 1e-12)
 
 
 def test_soft_switching_needs_a_tolerance_above_the_bound():
     s = Setting(D=1.0, G=1.0, E=5, T=1000)
     b = theory.bound(1.0, 1.0, 5, 1000, gamma.gamma_local(5))
     assert gamma.soft_beta(theory.theorem_5(s).tolerance, b) == math.inf
-    fixed = theory.theorem_5(s, "corrected")
-    assert fixed.tolerance == pytest.approx(2 * b)
-    assert fixed.beta == pytest.approx(gamma.soft_beta(fixed.tolerance, b)) == pytest.approx(1 / b)
+    corrected = theory.theorem_5(s, "corrected")
+    assert corrected.tolerance == pytest.approx(2 * b)
+    assert corrected.beta == pytest.approx(1 / b)
+    assert gamma.soft_beta(corrected.tolerance, b) == pytest.approx(1 / b)
 
 
 @pytest.mark.parametrize(("E", "factor"), [(1, 24.0), (5, 2.62)])
 def test_the_printed_soft_tolerance_needs_a_sharper_beta(E, factor):
     """Erratum E1, second repair: keep tolerance and step, use the proof's own Gamma_0."""
     rate = theory.theorem_5(Setting(D=1.0, G=1.0, E=E, T=100))
-    regret = gamma.regret_bound(1.0, 1.0, E, 100, gamma.gamma_local(E, "proved"), rate.lr)
+    regret = gamma.regret_bound(
+        1.0,
+        1.0,
+        E,
+        100,
+        gamma.gamma_local(E, "proved"),
+        rate.lr,
+    )
     beta = gamma.soft_beta(rate.tolerance, regret)
     assert beta * rate.tolerance == pytest.approx(factor, rel=2e-3)
 
@@ -144,10 +138,12 @@ def test_sampling_terms_by_hand():
     s = Setting(D=2.0, G=1.0, E=1, T=100, N=8, n=4, sigma=0.5, delta=3 / math.e**2)
     root, walk = math.sqrt(4 * 4 / 100), 8 / 20 * 2  # log(3/delta) = 2, sqrt(2 * 2) = 2
     error = 0.5 * math.sqrt(0.5 * (2 + math.log(200)))  # 6T/delta = 200 * 3/delta
-    printed, fixed = theory.theorem_4(s), theory.theorem_4(s, "corrected")
-    assert printed.tolerance == printed.accuracy == pytest.approx(root + walk + 2 * error)
-    assert fixed.tolerance == pytest.approx(root + walk + error)
-    assert fixed.accuracy == pytest.approx(printed.accuracy)
+    printed = theory.theorem_4(s)
+    corrected = theory.theorem_4(s, "corrected")
+    assert printed.tolerance == pytest.approx(root + walk + 2 * error)
+    assert printed.accuracy == printed.tolerance
+    assert corrected.tolerance == pytest.approx(root + walk + error)
+    assert corrected.accuracy == pytest.approx(printed.accuracy)
 
 
 def test_theorem_1_partial_reports_its_own_excess():
@@ -176,11 +172,12 @@ def test_theorem_9_by_hand_and_without_noise():
 
 def test_theorem_10_adds_the_curvature():
     s = Setting(D=2.0, G=1.0, E=2, T=50, N=4, n=4, sigma=0.3)
-    flat, bent = (theory.theorem_10(s, rho, multiplier=1.0) for rho in (0.0, 2.0))
+    flat = theory.theorem_10(s, 0.0, multiplier=1.0)
+    bent = theory.theorem_10(s, 2.0, multiplier=1.0)
     assert bent.tolerance - flat.tolerance == pytest.approx(4 * 2 / (8 * 2 * 50))
     error = 0.3 * math.sqrt(0.5 * math.log(8000)) * 2
     walk = 8 / math.sqrt(200) * math.sqrt(2 * math.log(80))
-    assert flat.accuracy == pytest.approx(math.sqrt(4 * 4 * 2 / 50) + walk + 2 * error)
-    assert theory.theorem_10(s, 0.0, 1.0, "corrected").tolerance == pytest.approx(
-        flat.accuracy - error
-    )
+    root = math.sqrt(4 * 4 * 2 / 50)
+    assert flat.accuracy == pytest.approx(root + walk + 2 * error)
+    corrected = theory.theorem_10(s, 0.0, 1.0, "corrected")
+    assert corrected.tolerance == pytest.approx(flat.accuracy - error)

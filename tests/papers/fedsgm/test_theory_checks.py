@@ -48,7 +48,17 @@ def test_one_client_is_what_the_library_computes(steps):
 
 
 def test_one_client_without_a_good_round_is_infinite():
-    assert own.one_client(np.array([[1.0, 1.0, 2.0, 3.0, 0.0]]), 3.0, 1, 1, 0.5, 0.1)[0] == np.inf
+    assert (
+        own.one_client(
+            np.array([[1.0, 1.0, 2.0, 3.0, 0.0]]),
+            3.0,
+            1,
+            1,
+            0.5,
+            0.1,
+        )[0]
+        == np.inf
+    )
 
 
 def test_directions_are_those_of_the_drift():
@@ -70,11 +80,24 @@ def test_lemma_1_by_hand():
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
 def test_lemma_1_holds_and_needs_youngs_terms_where_a_client_turns_back(alpha):
     for seed in range(6):
-        left, right = own.lemma_1_sides(random_norms(seed), 5, 0.1, alpha, 0.5 * (seed % 3))
+        left, right = own.lemma_1_sides(
+            random_norms(seed),
+            5,
+            0.1,
+            alpha,
+            0.5 * (seed % 3),
+        )
         assert left <= right
     # w0 is 0.03 beyond a, so that the second direction is the first turned back
-    a, b = torch.zeros(1, 2).double(), torch.ones(1, 2).double()
-    turning = norms(a, b, 9.0, torch.tensor([0.03, 0.0]).double(), torch.zeros(2).double())
+    a = torch.zeros(1, 2).double()
+    b = torch.ones(1, 2).double()
+    turning = norms(
+        a,
+        b,
+        9.0,
+        torch.tensor([0.03, 0.0]).double(),
+        torch.zeros(2).double(),
+    )
     left, right = own.lemma_1_sides(turning, 2, 0.1, alpha, 0.0)
     assert left <= right
     assert left > right - 0.1 / alpha * 0.1**2 - 2 * 0.1 * alpha

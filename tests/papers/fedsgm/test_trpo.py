@@ -8,6 +8,7 @@ from torch.func import jacrev
 
 from papers.fedsgm.cartpole import trpo as c
 from papers.fedsgm.cartpole.trpo import Gaussian
+from tests.helpers.expect import close
 from tests.helpers.randoms import normal
 
 HEAD = Gaussian()
@@ -15,27 +16,36 @@ HEAD = Gaussian()
 
 def small_policy(w, states):
     """A network 3-4-2 with a tanh layer, 26 numbers."""
-    A, a, B, b = w[:12].view(4, 3), w[12:16], w[16:24].view(2, 4), w[24:]
+    A = w[:12].view(4, 3)
+    a = w[12:16]
+    B = w[16:24].view(2, 4)
+    b = w[24:]
     return torch.tanh(states @ A.T + a) @ B.T + b
 
 
 def by_hand(amount, values, ended, discount, gae):
     """Advantages and returns of one environment, backwards in a plain loop."""
     steps = len(amount)
-    advantage, ret = [0.0] * steps, [0.0] * steps
-    later, tail = 0.0, float(values[-1])
+    advantages = torch.zeros(steps)
+    returns = torch.zeros(steps)
+    advantage = 0.0
+    tail = float(values[-1])
     for t in reversed(range(steps)):
         going = 0.0 if ended[t] else 1.0
         delta = amount[t] + discount * going * values[t + 1] - values[t]
-        later = advantage[t] = float(delta + discount * gae * going * later)
-        tail = ret[t] = float(amount[t] + discount * going * tail)
-    return torch.tensor(advantage), torch.tensor(ret)
+        advantage = float(delta + discount * gae * going * advantage)
+        tail = float(amount[t] + discount * going * tail)
+        advantages[t] = advantage
+        returns[t] = tail
+    return advantages, returns
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 64, 100])
 def test_discounted_sums_equal_a_loop(steps):
-    x, keep = normal(steps, 3), torch.rand(steps, 3, dtype=torch.float64)
-    y, expected = torch.zeros(3, dtype=torch.float64), []
+    x = normal(steps, 3)
+    keep = torch.rand(steps, 3, dtype=torch.float64)
+    y = torch.zeros(3, dtype=torch.float64)
+    expected = []
     for t in reversed(range(steps)):
         y = x[t] + keep[t] * y
         expected.insert(0, y)
@@ -44,52 +54,59 @@ def test_discounted_sums_equal_a_loop(steps):
 
 @pytest.mark.parametrize(("discount", "gae"), [(1.0, 0.97), (0.9, 1.0), (0.99, 0.0)])
 def test_advantages_equal_a_loop_with_ends_and_a_cut(discount, gae):
-    amount, values = normal(30, 2), normal(31, 2, seed=1)
+    amount = normal(30, 2)
+    values = normal(31, 2, seed=1)
     ended = torch.zeros(30, 2, dtype=torch.float64)
     ended[[4, 17], 0] = 1
     ended[29, 1] = 1  # one environment ends with the last step, the other is cut there
-    got, returns = c.advantages(amount, values, ended, discount, gae)
+    gains, returns = c.advantages(amount, values, ended, discount, gae)
     for e in range(2):
         expected = by_hand(amount[:, e], values[:, e], ended[:, e], discount, gae)
-        torch.testing.assert_close(got[:, e].float(), expected[0])
+        torch.testing.assert_close(gains[:, e].float(), expected[0])
         torch.testing.assert_close(returns[:, e].float(), expected[1])
 
 
 def product(w, states, v):
-    before = small_policy(w, states)
+    outputs = small_policy(w, states)
     return c.fisher_product(
         outputs=lambda u: small_policy(u, states),
         change=lambda d: jacrev(small_policy)(w, states) @ d,
-        fisher=lambda m: HEAD.fisher(before, m),
+        fisher=lambda m: HEAD.fisher(outputs, m),
         w=w,
         v=v,
     )
 
 
 def test_fisher_product_equals_the_explicit_fisher_matrix():
-    w, states, v = normal(26), normal(11, 3, seed=1), normal(26, seed=2)
+    w = normal(26)
+    states = normal(11, 3, seed=1)
+    v = normal(26, seed=2)
     outputs, J = small_policy(w, states), jacrev(small_policy)(w, states)  # [11, 2, 26]
-    M = torch.stack([HEAD.fisher(outputs, torch.eye(2)[i].double().expand(11, 2)) for i in (0, 1)])
+    units = torch.eye(2, dtype=torch.float64)
+    M = torch.stack([HEAD.fisher(outputs, unit.expand(11, 2)) for unit in units])
     F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
     torch.testing.assert_close(product(w, states, v), F @ v, atol=1e-12, rtol=1e-12)
     assert torch.linalg.eigvalsh(F).min() > -1e-12
 
 
 def test_fisher_matrix_is_the_curvature_of_the_divergence():
-    w, states, v = 0.3 * normal(26), normal(11, 3, seed=1), normal(26, seed=2)
-    before = small_policy(w, states)
-    H = jacrev(jacrev(lambda u: HEAD.kl(before, small_policy(u, states)).mean()))(w)
+    w = 0.3 * normal(26)
+    states = normal(11, 3, seed=1)
+    v = normal(26, seed=2)
+    outputs = small_policy(w, states)
+    H = jacrev(jacrev(lambda u: HEAD.kl(outputs, small_policy(u, states)).mean()))(w)
     torch.testing.assert_close(product(w, states, v), H @ v, atol=1e-10, rtol=1e-8)
 
 
 def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
-    root, b = normal(12, 12), normal(12, seed=1)
+    root = normal(12, 12)
+    b = normal(12, seed=1)
     A = root @ root.T + 0.1 * torch.eye(12)
-    x, rest = c.conjugate_gradient(lambda p: A @ p, b, 12)
+    x, remaining = c.conjugate_gradient(lambda p: A @ p, b, 12)
     torch.testing.assert_close(A @ x, b, atol=1e-6, rtol=1e-6)
-    torch.testing.assert_close(rest, b - A @ x, atol=1e-8, rtol=0)
-    few, left = c.conjugate_gradient(lambda p: A @ p, b, 3)
-    torch.testing.assert_close(left, b - A @ few, atol=1e-10, rtol=0)
+    close(remaining, b - A @ x, 1e-8)
+    early, left = c.conjugate_gradient(lambda p: A @ p, b, 3)
+    close(left, b - A @ early, 1e-10)
     assert left.norm() > 1e-3
     assert c.conjugate_gradient(lambda p: A @ p, torch.zeros(12).double(), 3)[0].norm() == 0
 
@@ -103,9 +120,10 @@ def test_backtracking_takes_the_longest_step_within_the_limit_or_none():
 
 
 def test_ridge_is_least_squares_as_the_penalty_vanishes_and_shrinks_with_it():
-    x, y = normal(50, 4), normal(50, 2, seed=1)
+    x = normal(50, 4)
+    y = normal(50, 2, seed=1)
     exact = torch.linalg.lstsq(x, y).solution
-    torch.testing.assert_close(c.ridge(x, y, 1e-12), exact, atol=1e-8, rtol=0)
+    close(c.ridge(x, y, 1e-12), exact, 1e-8)
     by_formula = torch.linalg.solve(x.T @ x / 50 + 0.3 * torch.eye(4), x.T @ y / 50)
     torch.testing.assert_close(c.ridge(x, y, 0.3), by_formula)
 
@@ -113,10 +131,10 @@ def test_ridge_is_least_squares_as_the_penalty_vanishes_and_shrinks_with_it():
 def test_features_hold_all_monomials_up_to_degree_two():
     z = torch.tensor([2.0, 3.0], dtype=torch.float64)
     basis = c.cosine_basis(2, 5, z)
-    found = c.cosine_features(z, basis)
-    assert found.shape == (5 + 6,)
-    assert found[5:].tolist() == [1, 2, 3, 4, 6, 9]
-    torch.testing.assert_close(found[:5], torch.cos(z @ basis[:2] + basis[2]))
+    features = c.cosine_features(z, basis)
+    assert features.shape == (5 + 6,)
+    assert features[5:].tolist() == [1, 2, 3, 4, 6, 9]
+    torch.testing.assert_close(features[:5], torch.cos(z @ basis[:2] + basis[2]))
     assert torch.equal(basis, c.cosine_basis(2, 5, z))
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 #: Parameters of pages, those that a page has.
-SMALL = {"profile": "'quick'", "seeds": "2", "rounds": "3"}
+SMALL = {"profile": "'quick'", "seeds": "2", "rounds": "3", "settle_rounds": "5"}
 
 
 def draw(figure):
@@ -26,8 +26,8 @@ def test_a_figure_of_a_program_is_a_file_whose_place_is_printed(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     plot.show(draw, alt="A line.")
     (path,) = tmp_path.rglob("*.png")
-    said = capsys.readouterr().out
-    assert said.startswith(f"Figure in {path.relative_to(tmp_path)}: A line.")
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"Figure in {path.relative_to(tmp_path)}: A line.")
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch):

@@ -15,36 +15,36 @@ ROOT = Path(papers.__file__).resolve().parents[1]
 
 def readings():
     """Every reading of every claim with its study, by name."""
-    return {
-        earlier.name_of(claim.id, reading.name): (study, reading)
-        for study, claim in all_claims()
-        for reading in claim.each
-    }
+    named = {}
+    for study, claim in all_claims():
+        for reading in claim.each:
+            named[earlier.name_of(claim.id, reading.name)] = (study, reading)
+    return named
 
 
 def test_an_earlier_verdict_is_of_a_rule_that_was_fixed_then_and_of_other_seeds():
     known = readings()
     assert len(earlier.earlier_verdicts()) > 20
-    for name, before in earlier.earlier_verdicts().items():
+    for name, verdict in earlier.earlier_verdicts().items():
         study, reading = known[name]
-        assert reading.rule_fixed == before["commit"]
+        assert reading.rule_fixed == verdict["commit"]
         specs = study.specs(study.resolve("full"))
         seeds = {seed for run in reading.runs for seed in specs[run].seeds}
-        first, last = map(int, before["seeds"].split(" to "))
-        assert seeds.isdisjoint(range(first, last + 1))
+        smallest, largest = map(int, verdict["seeds"].split(" to "))
+        assert seeds.isdisjoint(range(smallest, largest + 1))
 
 
 def test_an_earlier_verdict_is_that_of_its_commit():
     stored = {}
-    for name, before in earlier.earlier_verdicts().items():
-        commit = before["commit"]
+    for name, verdict in earlier.earlier_verdicts().items():
+        commit = verdict["commit"]
         if commit not in stored:
-            place = f"{commit}:papers/verdicts.json"
-            done = subprocess.run(["git", "-C", ROOT, "show", place], capture_output=True)
+            file = f"{commit}:papers/verdicts.json"
+            done = subprocess.run(["git", "-C", ROOT, "show", file], capture_output=True)
             if done.returncode:
                 pytest.skip("the whole history is not here")
             stored[commit] = json.loads(done.stdout)
-        assert stored[commit][name]["verdict"] == before["verdict"]
+        assert stored[commit][name]["verdict"] == verdict["verdict"]
 
 
 def test_the_sentence_names_the_seeds_and_the_verdict():

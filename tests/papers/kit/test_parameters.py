@@ -14,7 +14,7 @@ CONSTANT = {"profile": "full"}
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "value"),
+    ("name", "entered", "value"),
     [
         ("lr", "1e-1", 0.1),
         ("lr", 1, 1.0),
@@ -32,13 +32,13 @@ CONSTANT = {"profile": "full"}
         ("many", "False", False),
     ],
 )
-def test_a_value_is_read_as_what_it_stands_for(name, given, value):
-    assert STUDY.resolve("full", **{name: given})[name] == value
-    assert STUDY.page(CONSTANT | {name: given}).params[name] == value
+def test_a_value_is_read_as_what_it_stands_for(name, entered, value):
+    assert STUDY.resolve("full", **{name: entered})[name] == value
+    assert STUDY.page(CONSTANT | {name: entered}).params[name] == value
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "rule"),
+    ("name", "entered", "rule"),
     [
         ("lr", "a", "be a number, got 'a'"),
         ("lr", True, "be a number, got True"),
@@ -64,13 +64,24 @@ def test_a_value_is_read_as_what_it_stands_for(name, given, value):
         ("many", 1, "be True or False, got 1"),
     ],
 )
-def test_a_value_of_another_kind_is_refused_in_one_sentence(name, given, rule):
-    refuses(rule, STUDY.resolve, "full", error=(ValueError, TypeError), **{name: given})
+def test_a_value_of_another_kind_is_refused_in_one_sentence(name, entered, rule):
+    refuses(
+        rule,
+        STUDY.resolve,
+        "full",
+        error=(ValueError, TypeError),
+        **{name: entered},
+    )
 
 
 def test_recompute_is_read_as_papermill_gives_it():
     assert STUDY.page(CONSTANT | {"recompute": "true"}).recompute is True
-    refuses("recompute must be True or False, got 3", STUDY.page, {"recompute": 3}, error=TypeError)
+    refuses(
+        "recompute must be True or False, got 3",
+        STUDY.page,
+        {"recompute": 3},
+        error=TypeError,
+    )
 
 
 @pytest.mark.parametrize("name", ["fractoin", "Rounds", "ROUNDS", "größe"])
@@ -82,18 +93,19 @@ def test_a_name_that_is_no_parameter_is_refused(name):
 
 def test_in_a_notebook_the_cell_of_parameters_counts_and_what_papermill_adds():
     cell = {"profile": "full", "lr": 0.3, "roundz": 3, "found": [1], "T": 5}
-    before = ["", 'profile = "full"\nlrr = 3', 'profile = "full"\nlr = 0.3  # step']
-    assert requested("page", {**cell, "In": before}, ("profile", "lr")) == {
-        "profile": "full",
-        "lr": 0.3,
-    }
-    after = [*before, "# Parameters\nroundz = 3"]
-    for again in (after, [*after, "import x", "T = 5"]):
-        refuses("got 'roundz'", requested, "page", {**cell, "In": again}, ("profile", "lr"))
-    capitals = [*before, "# Parameters\nT = 5"]
-    refuses("got 'T'", requested, "page", {**cell, "In": capitals}, ("profile", "lr"))
-    whole = [*after, "found = [1]", 'profile = "full"\nlr = 0.3', "%matplotlib inline"]
-    assert requested("page", {**cell, "In": whole}, ("profile", "lr"))["lr"] == 0.3
+    known = ("profile", "lr")
+
+    def asked(history):
+        return requested("page", {**cell, "In": history}, known)
+
+    cells = ["", 'profile = "full"\nlrr = 3', 'profile = "full"\nlr = 0.3  # step']
+    assert asked(cells) == {"profile": "full", "lr": 0.3}
+    injected = [*cells, "# Parameters\nroundz = 3"]
+    refuses("got 'roundz'", asked, injected)
+    refuses("got 'roundz'", asked, [*injected, "import x", "T = 5"])
+    refuses("got 'T'", asked, [*cells, "# Parameters\nT = 5"])
+    run_again = [*injected, "found = [1]", 'profile = "full"\nlr = 0.3', "%matplotlib inline"]
+    assert asked(run_again)["lr"] == 0.3
 
 
 def test_a_notes_none_is_its_profiles_value():
@@ -104,7 +116,7 @@ def test_a_notes_none_is_its_profiles_value():
 
 
 @pytest.mark.parametrize(
-    ("given", "rule"),
+    ("entries", "rule"),
     [
         ({"instances": 0}, "page: instances must be at least 1, got 0."),
         ({"instances": -2}, "got -2."),
@@ -117,9 +129,14 @@ def test_a_notes_none_is_its_profiles_value():
         ({"seed": -1}, "page: seed must be at least 0, got -1."),
     ],
 )
-def test_a_note_refuses_with_the_words_of_a_study(given, rule):
-    declared = {"pictures": ("mnist", "digits"), "few": (8, 8, 4), "delta": 0.1, "seed": 0}
-    cell = {"profile": "quick", **given}
+def test_a_note_refuses_with_the_words_of_a_study(entries, rule):
+    declared = {
+        "pictures": ("mnist", "digits"),
+        "few": (8, 8, 4),
+        "delta": 0.1,
+        "seed": 0,
+    }
+    cell = {"profile": "quick", **entries}
     refuses(rule, lambda: settle(cell, instances=(9, 3), **declared), error=(ValueError, TypeError))
 
 
@@ -132,7 +149,7 @@ def test_a_kernel_without_history_takes_no_other_name_for_a_parameter():
 
 
 @pytest.mark.parametrize(
-    ("study", "given", "rule"),
+    ("study", "entries", "rule"),
     [
         ("bounds", {"stairs": [1]}, "got *stairs (1,)*(float division by zero)."),
         ("cmoo_toy", {"objectives": [1]}, "got*objectives (1,)*(division by zero)."),
@@ -140,8 +157,8 @@ def test_a_kernel_without_history_takes_no_other_name_for_a_parameter():
         ("cmoo_sweeps", {"ratios": [0, 1]}, "got*ratios (0.0, 1.0)*by zero)."),
     ],
 )
-def test_parameters_that_do_not_fit_together_are_one_sentence(study, given, rule):
-    page = STUDIES[study].page({"profile": "quick", **given})
+def test_parameters_that_do_not_fit_together_are_one_sentence(study, entries, rule):
+    page = STUDIES[study].page({"profile": "quick", **entries})
     refuses(f"{study}: parameters must fit together, {rule}", page.run)
 
 
@@ -151,16 +168,16 @@ def test_lists_that_do_not_pair_are_one_sentence():
 
 
 @pytest.mark.parametrize(
-    ("study", "given", "rule"),
+    ("study", "entries", "rule"),
     [
         ("fw_leakage", {"hidden": 10**9}, "fw_leakage: *allocate memory"),
         ("ssca_long", {"clients": 10**6}, "swish_network: clients must lie in 1..*training rows"),
         ("fw_lowrank", {"rank": 9}, "rank must lie in 1..8 (the sides of the matrix), got 9."),
     ],
 )
-def test_parameters_beyond_the_data_or_the_memory_are_one_sentence(study, given, rule):
+def test_parameters_beyond_the_data_or_the_memory_are_one_sentence(study, entries, rule):
     def make_problem():
-        page = STUDIES[study].page({"profile": "quick", **given})
+        page = STUDIES[study].page({"profile": "quick", **entries})
         for spec in STUDIES[study].runs_of(page.params).values():
             spec.problem(0)
 

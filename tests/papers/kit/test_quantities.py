@@ -15,17 +15,17 @@ DEFAULTS = {"method": "SGM", "switch": None, "lr": 0.1, "steps": 1.0}
 SWITCHES = ("hard", "soft")
 
 
-def trace(labels, seeds=3, every=1, rounds=20, start=0):
+def trace(labels, seeds=3, interval=1, rounds=20, start=0):
     rng = np.random.default_rng(start)
-    at = np.array([*range(0, rounds, every), rounds])
-    metrics = {"f": rng.normal(size=(seeds, len(at)))}
+    evaluated = np.array([*range(0, rounds, interval), rounds])
+    metrics = {"f": rng.normal(size=(seeds, len(evaluated)))}
     info = {"sigma": rng.normal(size=(seeds, rounds))}
-    return fl.Trace(metrics, info, at, tuple(range(seeds)), {"labels": labels})
+    return fl.Trace(metrics, info, evaluated, tuple(range(seeds)), {"labels": labels})
 
 
 TRACES = {
     "hard": trace({"method": "SGM", "switch": "hard", "lr": 0.1}),
-    "soft": trace({"method": "SGM", "switch": "soft", "lr": 0.1}, every=3, start=1),
+    "soft": trace({"method": "SGM", "switch": "soft", "lr": 0.1}, interval=3, start=1),
     "soft_lr1": trace({"method": "SGM", "switch": "soft", "lr": 1.0}, seeds=5, start=2),
 }
 
@@ -33,7 +33,12 @@ TRACES = {
 def table(**values):
     """Quantities of two switches at three numbers of steps: the value is 10 steps + switch."""
     rows = [
-        kit.row("f", mean(10 * steps + number + np.arange(3.0)), switch=switch, steps=steps)
+        kit.row(
+            "f",
+            mean(10 * steps + number + np.arange(3.0)),
+            switch=switch,
+            steps=steps,
+        )
         for number, switch in enumerate(SWITCHES)
         for steps in (1.0, 2.0, 4.0)
     ]
@@ -64,13 +69,24 @@ def test_a_sweep_has_the_runs_that_differ_in_one_label():
     assert {*swept.index.get_level_values("lr")} == {0.1, 1.0}
     assert {*swept["run"]} == {"soft", "soft_lr1"}
     assert kit.along(rows, ["lr"], DEFAULTS).empty  # every run has a switch, which has no default
-    assert kit.along(rows, ["lr"], DEFAULTS, switch="soft", rho=1.0).empty  # none has that label
+    assert kit.along(
+        rows,
+        ["lr"],
+        DEFAULTS,
+        switch="soft",
+        rho=1.0,
+    ).empty  # none has that label
 
 
 def test_differences_are_of_the_seeds_that_both_have():
     rows = kit.with_labels(kit.late(kit.curves(TRACES), "f")[["run", "seed", "f"]], TRACES)
     values = rows.groupby(["switch", "lr", "method", "seed"], as_index=False)["f"].mean()
-    apart = kit.minus(values, DEFAULTS, {"switch": "soft", "lr": 1.0}, {"switch": "hard"})
+    apart = kit.minus(
+        values,
+        DEFAULTS,
+        {"switch": "soft", "lr": 1.0},
+        {"switch": "hard"},
+    )
     expected = TRACES["soft_lr1"].late("f")[:3] - TRACES["hard"].late("f")
     np.testing.assert_allclose(apart["f"], expected, rtol=1e-12)
     assert kit.minus(values, DEFAULTS, {"switch": "soft"}, {"switch": "none"}).empty
@@ -94,15 +110,19 @@ def test_estimates_are_those_of_single_numbers():
         ),
     )
     rows = kit.estimates(values, {"kept": "of seeds"}, setting="x")
-    found = {(r["run"], r["measure"]): r for r in rows.to_dict("records")}
-    for run, f, kept in (("a", [1, 2], [True, False]), ("b", [4, 7], [True, True])):
-        for measure, number in (("f", mean(f)), ("kept", share(np.array(kept), "of seeds"))):
-            row = found[run, measure]
-            assert (row["value"], row["low"], row["high"]) == (
-                number.value, number.low, number.high,
-            )  # fmt: skip
-            assert tuple(row["per_seed"]) == number.per_seed
-            assert (row["unit"], row["setting"]) == (number.unit, "x")
+    expected = {
+        ("a", "f"): mean([1, 2]),
+        ("b", "f"): mean([4, 7]),
+        ("a", "kept"): share(np.array([True, False]), "of seeds"),
+        ("b", "kept"): share(np.array([True, True]), "of seeds"),
+    }
+    assert len(rows) == len(expected)
+    for row in rows.to_dict("records"):
+        number = expected[row["run"], row["measure"]]
+        interval = (number.value, number.low, number.high)
+        assert (row["value"], row["low"], row["high"]) == interval
+        assert tuple(row["per_seed"]) == number.per_seed
+        assert (row["unit"], row["setting"]) == (number.unit, "x")
 
 
 def test_a_query_finds_one_row_by_the_labels_it_names_and_the_defaults():
@@ -125,22 +145,21 @@ def test_rows_with_the_same_labels_are_refused():
 
 def test_a_control_reads_other_labels_or_other_keys():
     known = table()
-    rising = Rule(
-        {"f rises with the steps": {
-            s: rises(*(Query.of("f", switch=s, steps=x) for x in (1.0, 2.0, 4.0))) for s in SWITCHES
-        }},
-        control=Control("one step in every run", labels={"steps": 1.0}),
-    )  # fmt: skip
+    cases = {}
+    for switch in SWITCHES:
+        cases[switch] = rises(*(Query.of("f", switch=switch, steps=x) for x in (1.0, 2.0, 4.0)))
+    control = Control("one step in every run", labels={"steps": 1.0})
+    rising = Rule({"f rises with the steps": cases}, control=control)
     outcome = rising(known)
     assert outcome.verdict == "reproduced"
     assert [part.control for part in outcome.parts] == ["fails", "fails"]
     assert outcome.measured.startswith("f rises with the steps, hard: 11, 21, 41")
-    other = Rule(
+    exchanged = Rule(
         {"soft is larger": of("f", switch="soft") > of("f", switch="hard")},
         control=Control("exchanged", labels={"switch": {"hard": "soft", "soft": "hard"}}),
     )
-    assert other(known).parts[0].state == "holds"
-    assert other(known).parts[0].control == "fails"
+    assert exchanged(known).parts[0].state == "holds"
+    assert exchanged(known).parts[0].control == "fails"
     single = Rule(
         {"large": of("f", switch="soft") > 5},
         control=Control("a constant", {Query.of("f", switch="soft"): 1.0}),
@@ -158,7 +177,15 @@ def test_what_is_stored_is_read_back_with_labels_and_defaults():
 
 def test_a_text_table_gives_the_numbers_back():
     labelled = table().to_json()
-    plain = {"a.f": Number(float("nan"), 0.5, 1e-20, (1.0, float("nan")), "%").to_json()}
+    plain = {
+        "a.f": Number(
+            float("nan"),
+            0.5,
+            1e-20,
+            (1.0, float("nan")),
+            "%",
+        ).to_json()
+    }
     profiles = {"full": labelled, "paper": plain}
     text = spreadsheet.to_csv(profiles)
     assert text.splitlines()[0] == (
@@ -178,5 +205,8 @@ def test_names_follow_the_order_of_the_defaults():
     labels = {"steps": 2.0, "switch": "hard", "feedback": False, "lr": 0.1}
     assert kit.name_of(labels, DEFAULTS) == "hard_steps2_no_feedback"
     assert kit.names_of(DEFAULTS, switch=SWITCHES, steps=(1.0, 2.0)) == (
-        "hard", "hard_steps2", "soft", "soft_steps2",
-    )  # fmt: skip
+        "hard",
+        "hard_steps2",
+        "soft",
+        "soft_steps2",
+    )

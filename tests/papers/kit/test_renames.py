@@ -9,7 +9,7 @@ import fedlib as fl
 from fedlib.core.describe import renamed_from
 from papers.kit import archive, comparisons, store
 from papers.kit.comparisons import Finding
-from papers.kit.numbers import mean
+from papers.kit.numbers import measured
 from papers.kit.store import Spec, compute_or_load, groups, is_stored
 from papers.kit.study import Study
 
@@ -42,13 +42,13 @@ def bowl(seed):
 
 def test_a_stored_run_is_found_under_new_names(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    before = Spec(Walk(0.1, 2, 4, shrink=0.5), quadratic, 3, (0, 1))
-    after = Spec(Stroll(0.1, 2, 4, factor=0.5), bowl, 3, (0, 1))
-    compute_or_load("toy", "full", {"a": before}, store=True, progress=False)
-    assert is_stored("toy", "full", "a", before)
-    assert is_stored("toy", "full", "a", after)
-    other = Spec(Stroll(0.1, 2, 4, factor=0.25), bowl, 3, (0, 1))
-    assert not is_stored("toy", "full", "a", other)
+    old = Spec(Walk(0.1, 2, 4, shrink=0.5), quadratic, 3, (0, 1))
+    renamed = Spec(Stroll(0.1, 2, 4, factor=0.5), bowl, 3, (0, 1))
+    compute_or_load("toy", "full", {"a": old}, store=True, progress=False)
+    assert is_stored("toy", "full", "a", old)
+    assert is_stored("toy", "full", "a", renamed)
+    different = Spec(Stroll(0.1, 2, 4, factor=0.25), bowl, 3, (0, 1))
+    assert not is_stored("toy", "full", "a", different)
 
 
 def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monkeypatch, tmp_path):
@@ -58,17 +58,16 @@ def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monke
 
     def f_at_the_end(traces, p):
         del p
-        return {f"{name}.f": mean(trace.metrics["f"][:, -1]) for name, trace in traces.items()}
+        return measured(traces, {"f": lambda trace: trace.metrics["f"][:, -1]})
 
     def study(**specs):
         return Study("toy", "", "ours", profiles, {}, lambda _: specs, f_at_the_end)
 
     former = study(a=spec)
     former.reproduce("full", device="cpu", recompute=False)
-    before = former.load()["a"].metrics["f"]
-    comparisons.note(
-        "toy", "full", 1, {"a": Finding(comparisons.mark("toy", "full", "a"), 3, 3, 0.0, True)}
-    )
+    curve = former.load()["a"].metrics["f"]
+    finding = Finding(comparisons.mark("toy", "full", "a"), 3, 3, 0.0, True)
+    comparisons.note("toy", "full", 1, {"a": finding})
     known = comparisons.summary("toy")
     assert known.startswith("1 of 1 runs were recomputed")
     current = study(b=replace(spec, labels={"method": "Walk"}))
@@ -76,7 +75,7 @@ def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monke
     current.settle("full")
     assert archive.names(tmp_path / "toy" / "full") == {"b", "numbers"}
     assert archive.labels_of(tmp_path / "toy.json") == {"b": {"method": "Walk"}}
-    np.testing.assert_array_equal(current.load()["b"].metrics["f"], before)
+    np.testing.assert_array_equal(current.load()["b"].metrics["f"], curve)
     assert [*store.read_numbers("toy")] == ["b.f"]
     assert comparisons.summary("toy") == known
 
@@ -86,7 +85,15 @@ def test_two_runs_of_one_configuration_get_a_name_each(monkeypatch, tmp_path):
     spec = Spec(Walk(0.1, 2, 4), quadratic, 3, (0, 1))
     compute_or_load("toy", "full", {"a": spec, "b": spec}, store=True, progress=False)
     profiles = {"quick": {}, "full": {}}
-    study = Study("toy", "", "ours", profiles, {}, lambda _: {"c": spec, "d": spec}, lambda *_: {})
+    study = Study(
+        "toy",
+        "",
+        "ours",
+        profiles,
+        {},
+        lambda _: {"c": spec, "d": spec},
+        lambda *_: {},
+    )
     assert study.renamed("full") == {"a": "c", "b": "d"}
 
 

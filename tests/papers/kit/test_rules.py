@@ -38,7 +38,12 @@ N = {
     # the same seeds, which differ far more from one another than the two methods do
     "x": Number(2.5, 0.0, 5.0, (1.0, 2.0, 3.0, 4.0)),
     "y": Number(2.65, 0.1, 5.2, (1.1, 2.2, 3.1, 4.2)),
-    "ratio": Number(1.0, 0.9, 1.1, (0.5, 2.5)),  # of means: not the mean of its values per seed
+    "ratio": Number(
+        1.0,
+        0.9,
+        1.1,
+        (0.5, 2.5),
+    ),  # of means: not the mean of its values per seed
 }
 
 
@@ -97,11 +102,13 @@ def test_a_condition_holds_fails_or_is_open_as_its_words_say(condition, holds, w
     assert condition.words == words
 
 
-GOOD, BAD, OPEN = of("a") < of("b"), of("b") < of("a"), of("a") < 1
+GOOD = of("a") < of("b")
+BAD = of("b") < of("a")
+OPEN = of("a") < 1
 
 
 @pytest.mark.parametrize(
-    ("parts", "verdict", "reason"),
+    ("primary", "verdict", "reason"),
     [
         ({"x": GOOD, "y": GOOD}, "reproduced", ""),
         ({"x": BAD, "y": BAD}, "not reproduced", "does not hold: x; y"),
@@ -116,15 +123,25 @@ GOOD, BAD, OPEN = of("a") < of("b"), of("b") < of("a"), of("a") < 1
          "does not hold: (three). Open: cells"),
     ],
 )  # fmt: skip
-def test_primary_parts_decide(parts, verdict, reason):
-    found = Rule(parts, "")(N)
-    assert (found.verdict, found.reason) == (verdict, reason)
+def test_primary_parts_decide(primary, verdict, reason):
+    outcome = Rule(primary, "")(N)
+    assert (outcome.verdict, outcome.reason) == (verdict, reason)
 
 
 def test_a_verdict_shows_its_counts():
     cells = {"one": BAD, "two": GOOD, "three": OPEN, "four": GOOD}
     assert Rule({"x": GOOD, "cells": cells}, "")(N).label == "mixed: 3 hold, 1 fails, 1 open"
-    assert Rule({"x": BAD, "y": BAD, "z": OPEN}, "")(N).label == "not reproduced: 2 fail, 1 open"
+    assert (
+        Rule(
+            {
+                "x": BAD,
+                "y": BAD,
+                "z": OPEN,
+            },
+            "",
+        )(N).label
+        == "not reproduced: 2 fail, 1 open"
+    )
     assert Rule({"x": GOOD}, "")(N).label == "reproduced: 1 holds"
     assert Rule({"x": OPEN}, "")(N).label == "open: 1 part"
     assert Rule({"x": OPEN, "y": OPEN}, "")(N).label == "open: 2 parts"
@@ -149,12 +166,13 @@ def test_a_verdict_shows_its_counts():
     ],
 )
 def test_a_part_has_the_value_that_its_condition_compares(condition, value, relation, bounds):
-    part = part_of("", "", condition, N)
-    found = part.value.value, part.value.low, part.value.high
-    assert found == pytest.approx(value, abs=1e-3)
-    assert part.statement.relation == relation
-    assert (part.statement.bound, part.statement.top) == pytest.approx(bounds, nan_ok=True)
-    assert STATES[part.statement.state(N)] == part.state
+    condition_part = part_of("", "", condition, N)
+    number = condition_part.value
+    statement = condition_part.statement
+    assert (number.value, number.low, number.high) == pytest.approx(value, abs=1e-3)
+    assert statement.relation == relation
+    assert (statement.bound, statement.top) == pytest.approx(bounds, nan_ok=True)
+    assert STATES[statement.state(N)] == condition_part.state
 
 
 def test_a_part_has_unit_and_seeds_of_its_numbers():
@@ -166,10 +184,16 @@ def test_a_part_has_unit_and_seeds_of_its_numbers():
 
 
 def test_a_rule_that_no_run_could_break_judges_nothing():
-    rule = Rule({"kept": of("a") < 9}, "", proviso={"it is vacuous": of("b") < 1}, note="Why.")
-    found = rule(N)
-    assert (found.verdict, found.reason) == ("not judged", "not judged, because it is vacuous")
-    assert found.states == {"kept": "holds"}
+    rule = Rule(
+        {"kept": of("a") < 9},
+        "",
+        proviso={"it is vacuous": of("b") < 1},
+        note="Why.",
+    )
+    outcome = rule(N)
+    assert outcome.verdict == "not judged"
+    assert outcome.reason == "not judged, because it is vacuous"
+    assert outcome.states == {"kept": "holds"}
     assert rule.words == "`a` below 9. Judged only given that `b` below 1. Why."
     biting = rule({**N, "b": Number(0.5, 0.4, 0.6, ())})
     assert (biting.verdict, biting.reason) == ("reproduced", "")
@@ -189,19 +213,19 @@ def test_a_rule_is_told_part_by_part():
 
 def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too():
     numbers = {"soft.f": N["a"], "hard.f": N["c"], "ratio": N["b"], "idle": N["c"]}
-    rule = Rule(
-        {"f is small": of("soft.f") < 2}, "", control=Control("hard for soft", {"soft": "hard"})
-    )
-    assert rule(numbers).verdict == "reproduced"
-    found = rule(numbers)
-    assert (found.control, found.control_verdict) == ("hard for soft", "not reproduced: 1 fails")
-    assert [part.control for part in found.parts] == ["fails"]
+    control = Control("hard for soft", {"soft": "hard"})
+    rule = Rule({"f is small": of("soft.f") < 2}, "", control=control)
+    outcome = rule(numbers)
+    assert outcome.verdict == "reproduced"
+    assert outcome.control == "hard for soft"
+    assert outcome.control_verdict == "not reproduced: 1 fails"
+    assert outcome.parts[0].control == "fails"
     weak = Rule({"f is small": of("soft.f") < 5}, "", control=rule.control)
     assert weak(numbers).verdict == "not judged"
     assert "negative control passes" in weak(numbers).reason
     alone = {key: x for key, x in numbers.items() if key != "hard.f"}
     assert rule(alone).control_verdict == "not among these runs"
-    assert [part.control for part in rule(alone).parts] == [""]
+    assert rule(alone).parts[0].control == ""
     by_key = Rule({"far": of("ratio") < 2.9}, "", control=Control("none", {"ratio": "idle"}))
     assert by_key(numbers).control_verdict == "not reproduced: 1 fails"
 
@@ -209,9 +233,10 @@ def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too(
 def test_a_control_that_passes_hides_no_part_that_fails():
     numbers = {"soft.f": N["c"], "hard.f": N["a"]}
     control = Control("hard for soft", {"soft": "hard"})
-    found = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, "", control=control)(numbers)
-    assert found.control_verdict == "reproduced: 2 hold"
-    assert found.label == "mixed: 1 holds, 1 fails"
+    rule = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, "", control=control)
+    outcome = rule(numbers)
+    assert outcome.control_verdict == "reproduced: 2 hold"
+    assert outcome.label == "mixed: 1 holds, 1 fails"
 
 
 def test_the_size_of_an_effect_has_a_word_of_its_own():

@@ -27,5 +27,5 @@ def test_a_fingerprint_is_of_names_shapes_and_values():
     x = np.array([[1.0, np.nan], [0.5, 2.0]])
     known = tables.fingerprint({"f": x, "g": x})
     assert known == tables.fingerprint({"g": x, "f": x.copy()})
-    for other in ({"f": x}, {"f": x, "h": x}, {"f": x, "g": x.T}, {"f": x, "g": x[:, :1]}):
-        assert tables.fingerprint(other) != known
+    for curves in ({"f": x}, {"f": x, "h": x}, {"f": x, "g": x.T}, {"f": x, "g": x[:, :1]}):
+        assert tables.fingerprint(curves) != known

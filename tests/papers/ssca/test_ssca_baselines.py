@@ -27,14 +27,20 @@ def test_momentum_adds_the_last_change(problem, method, plain):
     task = problem(0, **TASK)
     lr = PowerLaw(0.3, 0.0)
     step = replace(common.sgd(plain, 10, 1, lr, clients=4), batch_size=None)
-    w, v = task.w0, torch.zeros_like(task.w0)
+    w = task.w0
+    v = torch.zeros_like(task.w0)
     for _ in range(3):
-        after = fl.run(step, replace(task, w0=w), rounds=1, progress=False).state.w[0]
-        v = 0.6 * v + (w - after)
+        stepped = fl.run(
+            step,
+            replace(task, w0=w),
+            rounds=1,
+            progress=False,
+        ).state.w[0]
+        v = 0.6 * v + (w - stepped)
         w = w - v
     ours = method(lr=lr, batch_size=None, ridge=common.RIDGE, beta=0.6)
-    found = fl.run(ours, task, rounds=3, progress=False).state.w[0]
-    torch.testing.assert_close(found, w, rtol=1e-4, atol=1e-6)
+    model = fl.run(ours, task, rounds=3, progress=False).state.w[0]
+    torch.testing.assert_close(model, w, rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_chosen_is_a_point_of_its_grid():

@@ -16,7 +16,7 @@ TINY = {"data": "digits", "clients": 4, "hidden": 3, "evaluate": 50}
 
 def test_the_table_of_messages_by_hand():
     """Two clients with 3 and 2 features, J = 4, L = 5, B = 6."""
-    wanted = Counter(
+    expected = Counter(
         {
             ("server", "client 1", 5 * 4 + 4 * 3, 6): 1,
             ("server", "client 2", 5 * 4 + 4 * 2, 6): 1,
@@ -27,8 +27,8 @@ def test_the_table_of_messages_by_hand():
             ("client 1", "server", 20, 0): 1,
         }
     )
-    assert counts.table((3, 2), 4, 5, 6, limited=False) == wanted
-    changed = wanted - Counter([("client 1", "server", 20, 0)])
+    assert counts.table((3, 2), 4, 5, 6, limited=False) == expected
+    changed = expected - Counter([("client 1", "server", 20, 0)])
     changed["client 1", "server", 21, 0] += 1
     assert counts.table((3, 2), 4, 5, 6, limited=True) == changed
 
@@ -65,9 +65,9 @@ def test_written_numbers_are_counted_and_views_are_not():
     with counts.Written() as work:
         assert (x * 2).view(7, 1).T.shape == (1, 7)
     assert work.numbers == 7
-    many = torch.ones(3, 5)
+    three = torch.ones(3, 5)
     with counts.Written() as work:
-        torch.func.vmap(lambda u: u + 1)(many)
+        torch.func.vmap(lambda u: u + 1)(three)
     assert work.numbers == 15
 
 

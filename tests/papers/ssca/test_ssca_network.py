@@ -7,7 +7,7 @@ import torch
 from torch.func import grad
 
 from fedlib.core.problem import Batch
-from fedlib.data import Table, digits
+from fedlib.data import digits
 from papers.ssca.network import swish_network
 from tests.helpers.expect import close
 from tests.helpers.networks import small, tiny
@@ -23,14 +23,15 @@ def test_the_networks_gradient_and_metrics():
     auto = grad(lambda u: 2 * problem.losses(u, batch)[0])(w)
     close(problem.gradient(w, batch, two), auto)
     x = problem.data[0].double() / 255
-    first, second = w[:15].view(3, 5), w[15:].view(3, 3)
-    out = torch.nn.functional.silu(x @ first.T) @ second.T
-    each = torch.nn.functional.cross_entropy(out, problem.data[1], reduction="none")
-    close(problem.losses(w, batch)[0], batch.weight @ each)
-    found = problem.metrics(w, problem)
-    close(found["cost"], each.mean())
-    close(found["accuracy"], (out.argmax(1) == problem.data[1]).double().mean())
-    close(found["norm"], w.square().sum())
+    A = w[:15].view(3, 5)
+    B = w[15:].view(3, 3)
+    outputs = torch.nn.functional.silu(x @ A.T) @ B.T
+    losses = torch.nn.functional.cross_entropy(outputs, problem.data[1], reduction="none")
+    close(problem.losses(w, batch)[0], batch.weight @ losses)
+    metrics = problem.metrics(w, problem)
+    close(metrics["cost"], losses.mean())
+    close(metrics["accuracy"], (outputs.argmax(1) == problem.data[1]).double().mean())
+    close(metrics["norm"], w.square().sum())
 
 
 def test_the_networks_start_split_and_subset():
@@ -42,23 +43,28 @@ def test_the_networks_start_split_and_subset():
     assert not torch.equal(problem.rows.flatten().sort().values, problem.rows.flatten())
     assert problem.w0[: 64 * 6].abs().max() <= 1 / 8
     assert 0.2 < problem.w0[64 * 6 :].abs().max() <= 1 / sqrt(6)
-    again, other = small(seed=3, rows=121), small(seed=4, rows=121)
+    again = small(seed=3, rows=121)
+    reseeded = small(seed=4, rows=121)
     assert torch.equal(problem.w0, again.w0)
     assert torch.equal(problem.rows, again.rows)
-    assert not torch.equal(problem.rows, other.rows)
+    assert not torch.equal(problem.rows, reseeded.rows)
     table = digits()
-    few = swish_network(table, table, hidden=2, evaluate=50, scale=16.0)
-    assert few.heldout[0].shape == (50,)
-    assert few.heldout[0].unique().numel() == 50
-    assert few.w0.dtype == torch.float32
+    subset = swish_network(table, table, hidden=2, evaluate=50, scale=16.0)
+    assert subset.heldout[0].shape == (50,)
+    assert subset.heldout[0].unique().numel() == 50
+    assert subset.w0.dtype == torch.float32
 
 
 def test_the_cost_on_a_subset_is_computed_in_parts():
     table = digits()
-    whole = swish_network(table, table, clients=3, hidden=2, evaluate=1797, scale=16.0)
-    double = replace(whole, w0=whole.w0.double())
+    problem = swish_network(
+        table,
+        table,
+        clients=3,
+        hidden=2,
+        evaluate=1797,
+        scale=16.0,
+    )
+    double = replace(problem, w0=problem.w0.double())
     cost = double.metrics(double.w0, double)["cost"]
     close(cost, double.mean_losses(double.w0)[0], 1e-12)
-
-
-TABLE = Table(torch.zeros(4, 2), torch.zeros(4).long(), ("a", "b"))

@@ -8,10 +8,9 @@ from torch.func import grad
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
-from papers.kit.quantities import Query
 from papers.ssca.long.problem import one_constraint
 from papers.ssca.tradeoff import STUDY
-from papers.ssca.tradeoff.quantities import derive, relative_gradient
+from papers.ssca.tradeoff.quantities import relative_gradient
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
 
 SMALL = {"pictures": 40, "clients": 4, "hidden": 5}
@@ -48,23 +47,3 @@ def test_the_gradient_takes_the_multiplier_of_its_own_round():
     assert changed[0, 0] != gradient[0, 0]
     assert (changed[0, 1:] == gradient[0, 1:]).all()
     assert (changed[1:] == gradient[1:]).all()
-
-
-def test_quantities_by_hand():
-    traces = STUDY.load()
-    quantities = derive(traces, {})
-    run = {"split": "samples", "method": "limit"}
-    cost = traces["samples_limit_U0.4"].metrics["cost"][:, -1]
-    excess = quantities[Query.of("excess", **run, U=0.4)]
-    assert excess.per_seed == pytest.approx(100 * (cost - 0.4) / 0.4)
-    costs = [quantities[Query.of("cost", **run, U=u)].value for u in (0.3, 0.6, 1.0)]
-    assert costs == sorted(costs)
-    order = quantities[Query.of("accuracy_order", **run)]
-    assert -1 <= order.value < -0.9
-
-
-def test_a_shortened_sweep_still_gives_quantities():
-    p = STUDY.resolve("full", ridges=[1e-3], levels=[0.4], theorem_levels=[0.6])
-    traces = {name: trace for name, trace in STUDY.load().items() if name in STUDY.specs(p)}
-    assert len(traces) == 5
-    assert Query.of("order", split="samples", method="ssca") not in derive(traces, p)
