@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -24,6 +25,8 @@ def build(tmp_path, monkeypatch):
 
 #: Directives of which one build shows all, and none changes what another shows.
 TEXT = """
+Roles: from {result}`toy/gap:.2f` to {result}`toy@paper/gap:.2f` over {seeds}`toy/old` seeds.
+
 ```{claims}
 ```
 
@@ -40,9 +43,30 @@ See {claim}`toy/C1`.
 ```{notebook-links} toy
 ```
 
+```{benchmark} peers
+```
+
 ```{citation}
 ```
 """
+HOME = "https://github.com/owner/name"
+REPOSITORY = """
+fedbook_project = "project.toml"
+html_theme_options = {"launch_buttons": {"colab_url": "https://colab.test"}}
+"""
+
+
+def measured(date, ours, **peers):
+    """A block of measurements on one machine."""
+    machine = {"instructions": "AVX2", "torch": "2.13", "commit": "0123456789ab", "date": date}
+    times = {"fedlib FedAvg": ours, "fedlib FedSGM": 3.0, **peers}
+    entries = {name: {"cpu_ms": time} for name, time in times.items()}
+    results = {"W1": {"title": "a small case", "entries": entries}}
+    return {"peers": {"machine": machine, "results": results}}
+
+
+def append(path, text):
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -50,42 +74,36 @@ def shared(tmp_path_factory):
     """A page with all of `TEXT`, and the folder that it was built in."""
     folder = tmp_path_factory.mktemp("shared")
     with pytest.MonkeyPatch.context() as patch:
-        status, messages, page = toy_book.prepare(folder, patch)(TEXT)
+        build = toy_book.prepare(folder, patch)
+        number = {"value": 0.25, "low": 0.2, "high": 0.3, "per_seed": [0.2, 0.3], "unit": "nats"}
+        paper = folder / "results" / "toy" / "paper"
+        paper.mkdir()
+        toy_book.seal(paper / "numbers.json", {**toy_book.NUMBERS, "numbers": {"gap": number}})
+        older = measured("2026-01-02", 1.0, jax=2.0)
+        newer = measured("2026-03-04", 3.0, jax=4.0, loop=2.0)
+        benchmarks = json.dumps({"Old chip": older, "New chip": newer})
+        (folder / "benchmarks").mkdir()
+        (folder / "benchmarks" / "results.json").write_text(benchmarks, encoding="utf-8")
+        project = f'[project]\nurls = {{Repository = "{HOME}/"}}\n'
+        (folder / "project.toml").write_text(project, encoding="utf-8")
+        append(folder / "conf.py", REPOSITORY)
+        status, messages, page = build(TEXT)
     assert status == 0, messages
     return page, folder / "out"
 
 
-def test_roles_show_numbers_and_where_they_come_from(build, tmp_path):
-    number = {"value": 0.25, "low": 0.2, "high": 0.3, "per_seed": [0.2, 0.3], "unit": "nats"}
-    (tmp_path / "results" / "toy" / "paper").mkdir()
-    path = tmp_path / "results" / "toy" / "paper" / "numbers.json"
-    toy_book.seal(path, {**toy_book.NUMBERS, "numbers": {"gap": number}})
-    status, messages, page = build(
-        "From {result}`toy/gap:.2f` to {result}`toy@paper/gap:.2f` over {seeds}`toy/old` seeds."
-    )
-    assert status == 0, messages
-    shown = re.findall(r'<abbr class="result" title="([^"]*)">([^<]*)</abbr>', page)
+def test_roles_show_numbers_and_where_they_come_from(shared):
+    page, _ = shared
+    (sentence,) = re.findall(r"<p>Roles: .*?</p>", page, flags=re.S)
+    shown = re.findall(r'<abbr class="result" title="([^"]*)">([^<]*)</abbr>', sentence)
     assert [text for _, text in shown] == ["0.51", "0.25", "3"]
     origin = "nats; 95 % interval 0.40 to 0.60; 2 seeds; commit 0123456789ab; device cpu"
-    assert (shown[0][0], shown[2][0]) == (origin, "the seeds 0, 1, 2 of toy/old")
+    assert shown[0][0] == origin
+    assert shown[2][0] == "the seeds 0, 1, 2 of toy/old"
 
 
-def test_benchmarks_stand_newest_first_beside_the_fastest_peer(build, tmp_path):
-    (tmp_path / "benchmarks").mkdir()
-    machine = {"instructions": "AVX2", "torch": "2.13", "commit": "0123456789ab"}
-
-    def block(date, ours, **peers):
-        times = {"fedlib FedAvg": ours, "fedlib FedSGM": 3.0, **peers}
-        entries = {name: {"cpu_ms": time} for name, time in times.items()}
-        results = {"W1": {"title": "a small case", "entries": entries}}
-        return {"peers": {"machine": {**machine, "date": date}, "results": results}}
-
-    older = block("2026-01-02", 1.0, jax=2.0)
-    newer = block("2026-03-04", 3.0, jax=4.0, loop=2.0)
-    path = tmp_path / "benchmarks" / "results.json"
-    path.write_text(json.dumps({"Old chip": older, "New chip": newer}))
-    status, messages, page = build("```{benchmark} peers\n```")
-    assert status == 0, messages
+def test_benchmarks_stand_newest_first_beside_the_fastest_peer(shared):
+    page, _ = shared
     assert page.index("New chip") < page.index("Old chip")
     assert re.findall(r"<td><p>(\d\.\d\d)</p></td>", page) == ["1.50", "0.50"]
 
@@ -173,20 +191,47 @@ def test_a_number_changed_by_hand_stops_the_build(build, tmp_path):
     assert "must agree with its digest" in messages
 
 
-def test_themed_figure_is_one_stable_picture_for_both_themes(build, tmp_path):
+class Rebuilt(NamedTuple):
+    """A page that was built twice with another word, and its picture after each build."""
+
+    pages: list[str]
+    pictures: list[bytes]
+
+
+@pytest.fixture(scope="module")
+def rebuilt(tmp_path_factory):
+    """A page with a figure, of a project that has no address."""
+    folder = tmp_path_factory.mktemp("rebuilt")
+    result = Rebuilt([], [])
     figure = "```{themed-figure} toy/curve\n:alt: A curve\n:name: fig-curve\n\nDown.\n```"
-    made = []
-    for _ in range(2):
-        for old in tmp_path.glob("_build/figures/*"):
-            old.unlink()
-        status, messages, page = build(f"{figure}\n\n{{numref}}`fig-curve`")
-        assert status == 0, messages
-        (picture,) = tmp_path.glob("_build/figures/*.svg")
-        made.append(picture.read_bytes())
-    assert made[0] == made[1]
-    assert b"@media (prefers-color-scheme:dark)" in made[0]
+    with pytest.MonkeyPatch.context() as patch:
+        build = toy_book.prepare(folder, patch)
+        (folder / "other.md").write_text("---\norphan: true\n---\n# Other\n", encoding="utf-8")
+        (folder / "project.toml").write_text("[project]\n", encoding="utf-8")
+        append(folder / "conf.py", REPOSITORY)
+        for text in ("Before.", "After."):
+            for picture in folder.glob("_build/figures/*"):
+                picture.unlink()
+            status, messages, page = build(f"{figure}\n\n{{numref}}`fig-curve`\n\n{text}")
+            assert status == 0, messages  # a warning is an error
+            (picture,) = folder.glob("_build/figures/*.svg")
+            result.pages.append(page)
+            result.pictures.append(picture.read_bytes())
+    return result
+
+
+def test_a_page_that_changes_is_built_again_without_a_warning(rebuilt):
+    assert "Before." in rebuilt.pages[0]
+    assert "After." in rebuilt.pages[1]
+
+
+def test_themed_figure_is_one_stable_picture_for_both_themes(rebuilt):
+    first_picture, second_picture = rebuilt.pictures
+    assert first_picture == second_picture
+    assert b"@media (prefers-color-scheme:dark)" in first_picture
     for colors in plot.STYLES.values():
-        assert all(color.encode() in made[0] for color in colors.values())
+        assert all(color.encode() in first_picture for color in colors.values())
+    page = rebuilt.pages[1]
     (image,) = re.findall(r'<img [^>]*alt="A curve"[^>]*>', page)
     assert "dark-light" in image  # the theme puts no plate behind it
     assert page.count("<figcaption>") == 1
@@ -252,30 +297,16 @@ def test_annotations_that_are_checked_go_by_their_short_names(monkeypatch, signa
     assert plain == (None, None) if signature is None else ":" not in plain[0]
 
 
-def test_links_to_the_repository_follow_from_one_address(build, tmp_path):
-    project = tmp_path / "project.toml"
-    project.write_text(
-        '[project]\nurls = {Repository = "https://github.com/owner/name/"}\n', encoding="utf-8"
-    )
-    with open(tmp_path / "conf.py", "a", encoding="utf-8") as conf:
-        conf.write('fedbook_project = "project.toml"\n')
-        conf.write('html_theme_options = {"launch_buttons": {"colab_url": "https://colab.test"}}\n')
-    status, messages, page = build("Text.")
-    assert status == 0, messages
+def test_links_to_the_repository_follow_from_one_address(shared):
+    page, _ = shared
     links = set(re.findall(r'href="(https://github.com/[^"]*)"', page))
-    home = "https://github.com/owner/name"
-    assert {home, f"{home}/edit/main/index.md"} <= links
-    assert any(link.startswith(f"{home}/issues/new") for link in links)
+    assert {HOME, f"{HOME}/edit/main/index.md"} <= links
+    assert any(link.startswith(f"{HOME}/issues/new") for link in links)
     assert "The repository of this book" in page
 
 
-def test_without_an_address_there_is_no_such_link(build, tmp_path):
-    (tmp_path / "project.toml").write_text("[project]\n", encoding="utf-8")
-    with open(tmp_path / "conf.py", "a", encoding="utf-8") as conf:
-        conf.write('fedbook_project = "project.toml"\n')
-    status, messages, page = build("Text.")
-    assert status == 0, messages
-    assert "github.com" not in page
+def test_without_an_address_there_is_no_such_link(rebuilt):
+    assert "github.com" not in rebuilt.pages[1]
 
 
 def test_every_page_says_licence_version_and_how_to_cite(shared):
@@ -293,12 +324,3 @@ def test_of_a_notebook_the_source_is_edited(monkeypatch):
     edited = Template(importlib.import_module("fedbook_repository").SOURCE)
     assert edited.render(file_name="notebooks/bounds.ipynb") == "notebooks/src/bounds.py"
     assert edited.render(file_name="book/rerun.md") == "book/rerun.md"
-
-
-def test_a_page_that_changes_is_built_again_without_a_warning(tmp_path, monkeypatch):
-    make = toy_book.prepare(tmp_path, monkeypatch)
-    (tmp_path / "other.md").write_text("---\norphan: true\n---\n# Other\n", encoding="utf-8")
-    for text in ("Before.", "After."):
-        status, messages, page = make(text)
-        assert not status, messages
-        assert text in page

@@ -79,18 +79,40 @@ def output(metadata, size=(6.0, 2.0)):
     return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
 
 
-def page_of(build, folder, name, text):
-    """Builds a small book with one executed notebook; returns that notebook's page."""
+FIGURE = "```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```"
+FILES = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A small book with the notebook of a study, a note, and a page that shows a figure again.
+
+    A dictionary: page -> text, and "out" -> the folder of pages.
+    """
+    folder = tmp_path_factory.mktemp("book")
+    show = "plot.show(draw, alt='A curve.')"
+    carried = (show, output({"fedlib": FILES}))
+    bare = (show, output({}))
     executed = folder / "notebooks"
-    executed.mkdir(parents=True)
-    (executed / f"{name}.ipynb").write_text(text, encoding="utf-8")
-    status, messages, index = build(f"```{{toctree}}\nnotebooks/{name}\n```\n\n```{{claims}}\n```")
+    with pytest.MonkeyPatch.context() as patch:
+        build = toy_book.prepare(folder, patch)
+        executed.mkdir()
+        study = notebook(('study = STUDIES["toy"]', []), (SHOW, output({}, size=(5.0, 4.0))))
+        (executed / "toy.ipynb").write_text(study, encoding="utf-8")
+        (executed / "note.ipynb").write_text(notebook(carried, bare), encoding="utf-8")
+        (folder / "elsewhere.md").write_text(f"# Elsewhere\n\n{FIGURE}\n", encoding="utf-8")
+        contents = "```{toctree}\nnotebooks/toy\nnotebooks/note\nelsewhere\n```"
+        status, messages, index = build(f"{contents}\n\n```{{claims}}\n```")
     assert status == 0, messages
-    return (folder / "out" / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), index
+    out = folder / "out"
+    pages = {"index": index, "out": out}
+    for name in ("notebooks/toy", "notebooks/note", "elsewhere"):
+        pages[name] = (out / f"{name}.html").read_text(encoding="utf-8")
+    return pages
 
 
 def test_themed_figure_stands_above_its_files(build, tmp_path):
-    status, messages, page = build("```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```")
+    status, messages, page = build(FIGURE)
     assert status == 0, messages
     (files,) = downloads(page, tmp_path / "out")
     assert set(files) == {"SVG", "CSV"}
@@ -103,47 +125,35 @@ def test_themed_figure_stands_above_its_files(build, tmp_path):
     assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
 
 
-def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
-    text = notebook(('study = STUDIES["toy"]', []), (SHOW, output({})))
-    page, index = page_of(build, tmp_path, "toy", text)
-    (files,) = downloads(page, tmp_path / "out")
+def test_a_figure_of_a_cell_is_drawn_again_for_its_files(book):
+    page = book["notebooks/toy"]
+    (files,) = downloads(page, book["out"])
     assert set(files) == {"SVG", "CSV"}
-    assert b'width="432pt" height="144pt"' in files["SVG"]  # 6 by 2 inches, as executed
+    assert b'width="360pt" height="288pt"' in files["SVG"]  # 5 by 4 inches, as executed
     (image,) = re.findall(r'<img [^>]*alt="A curve."[^>]*>', page)
     assert 'src="../_images/toy-curve.svg"' in image
     assert "base64" not in page
     assert 'id="figure-toy-curve"' in page
     assert "<summary>Fig. 1: Data and code of this figure" in page
-    assert 'href="notebooks/toy.html#figure-toy-curve"' in index  # claim C1 names it
+    assert 'href="notebooks/toy.html#figure-toy-curve"' in book["index"]  # claim C1 names it
 
 
-def test_a_figure_on_another_page_has_the_size_of_the_notebooks(build, tmp_path):
-    (tmp_path / "notebooks").mkdir()
-    text = notebook(("figures = 1", []), (SHOW, output({}, size=(5.0, 4.0))))
-    (tmp_path / "notebooks" / "toy.ipynb").write_text(text, encoding="utf-8")
-    contents = "```{toctree}\nnotebooks/toy\n```"
-    figure = "```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```"
-    status, messages, page = build(f"{contents}\n\n{figure}")
-    assert status == 0, messages
-    (files,) = downloads(page, tmp_path / "out")
+def test_a_figure_on_another_page_has_the_size_of_the_notebooks(book):
+    (files,) = downloads(book["elsewhere"], book["out"])
     assert b'width="360pt" height="288pt"' in files["SVG"]
 
 
-def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):
-    files = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
-    carried = ("plot.show(draw, alt='A curve.')", output({"fedlib": files}))
-    bare = ("plot.show(draw, alt='A curve.')", output({}))
-    page, _ = page_of(build, tmp_path, "note", notebook(carried, bare))
-    first, second = downloads(page, tmp_path / "out")
-    assert first["SVG"].startswith(b'<svg width="9pt"><style>')
-    assert first["CSV"] == b"x,y\n1,2\n"
-    assert not second
+def test_a_figure_of_a_note_brings_its_files_along(book):
+    page = book["notebooks/note"]
+    carried, bare = downloads(page, book["out"])
+    assert carried["SVG"].startswith(b'<svg width="9pt"><style>')
+    assert carried["CSV"] == b"x,y\n1,2\n"
+    assert not bare
     assert re.findall(r'id="(figure-note-\d)"', page) == ["figure-note-1", "figure-note-2"]
 
 
 def test_a_figure_that_a_page_draws_has_a_name_and_settings_here_and_elsewhere(build, tmp_path):
-    files = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
-    named = {**files, "name": "drawn", "runs": ["old"], "profile": "full"}
+    named = {**FILES, "name": "drawn", "runs": ["old"], "profile": "full"}
     show = 'plot.show(grid, "drawn", alt="A curve.")'
     (tmp_path / "notebooks").mkdir()
     text = notebook((show, output({"fedlib": named})))

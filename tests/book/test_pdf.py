@@ -52,18 +52,10 @@ def test_a_page_is_printed_with_its_formulas_and_pictures(folder, capsys):
 
 
 @needs_browser
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"formula": "\\frac{1}"}, "not whole (2 of 2 formulas, 1 with errors, 0 broken"),
-        (
-            {"picture": "nowhere.svg"},
-            "0 with errors, 1 broken pictures: nowhere.svg), nothing was written",
-        ),
-    ],
-)
-def test_a_page_that_is_not_whole_is_not_printed(folder, capsys, change, sentence):
-    out = folder(**change) / "book.pdf"
+def test_a_page_that_is_not_whole_is_not_printed(folder, capsys):
+    out = folder(formula="\\frac{1}", picture="nowhere.svg") / "book.pdf"
     assert pdf.main([str(out.parent), str(out)]) == 1
-    assert sentence in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "not whole (2 of 2 formulas, 1 with errors, 1 broken pictures: nowhere.svg)" in message
+    assert "nothing was written" in message
     assert not out.exists()

@@ -139,12 +139,11 @@ def of_page(start):
 def test_one_notebook_with_other_parameters(driver, tmp_path, capfd):
     (line,) = recipe(of_page('make notebook NAME=np_workshop ARGS="-p rounds 50"'))
     small = [word.replace("rounds 50", "rounds 3") for word in line[2:]]
-    changed = ["-p", "seeds", "[3,4]", "-p", "fraction", "0.25", "--out", str(tmp_path)]
-    assert driver.main([*small, *changed]) == 0, capfd.readouterr().err
+    changed = ["-p", "seeds", "[3,4]", "-p", "fraction", "0.25", "-p", "settle_rounds", "5"]
+    assert driver.main([*small, *changed, "--out", str(tmp_path)]) == 0, capfd.readouterr().err
     notebook = (tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8")
-    assert "runs are the study's, profile 'quick' with seeds (3, 4), rounds 3, fraction 0.25" in (
-        notebook
-    )
+    changes = "seeds (3, 4), rounds 3, fraction 0.25, settle_rounds 5"
+    assert f"runs are the study's, profile 'quick' with {changes}" in notebook
     source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text(encoding="utf-8")
     outputs = [o for c in json.loads(notebook)["cells"] for o in c.get("outputs", ())]
     shown = ["".join(o.get("data", {}).get("text/html", "")) for o in outputs]

@@ -6,9 +6,8 @@ fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(p for package in ("fedlib", "papers") for p in (ROOT / package).rglob("*.py"))
@@ -52,6 +51,7 @@ def room(module):
     return ".".join(module.split(".")[:2])
 
 
+@cache
 def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -59,16 +59,27 @@ def parsed(path):
 MODULES = {module_of(path) for path in FILES}
 
 
-class Needed(ast.NodeTransformer):
-    """Leaves out what only a type checker imports."""
+def is_for_types(node):
+    """Whether a statement is only for a type checker."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
-    def visit_If(self, node):
-        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+def nodes_at_run_time(tree):
+    """The nodes of a syntax tree without what only a type checker reads."""
+    for child in ast.iter_child_nodes(tree):
+        if not is_for_types(child):
+            yield child
+            yield from nodes_at_run_time(child)
 
 
 def imports(tree):
     """Every module that a syntax tree imports, at the top or in a function."""
-    for node in ast.walk(tree):
+    return modules_of(ast.walk(tree))
+
+
+def modules_of(nodes):
+    """The modules that some nodes import."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -82,13 +93,13 @@ def test_every_folder_has_its_place_in_the_rule():
     assert {room(module) for module in MODULES} == set(HEIGHT)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_a_file_imports_from_the_rows_below_it_alone(path):
-    own = room(module_of(path))
-    for module in imports(parsed(path)):
-        used = room(module)
-        if used in HEIGHT and used != own and not {used, own} <= TOP:
-            assert HEIGHT[used] < HEIGHT[own], f"{name_of(path)} imports {module}"
+def test_a_file_imports_from_the_rows_below_it_alone():
+    for path in FILES:
+        folder = room(module_of(path))
+        for module in imports(parsed(path)):
+            used = room(module)
+            if used in HEIGHT and used != folder and not {used, folder} <= TOP:
+                assert HEIGHT[used] < HEIGHT[folder], f"{name_of(path)} imports {module}"
 
 
 def test_an_algorithm_imports_no_other_algorithm():
@@ -105,12 +116,13 @@ OPTIONAL = {"matplotlib": ["papers/kit/plot.py"], "flwr": ["fedlib/flower/app.py
 
 
 def test_what_is_optional_is_imported_in_one_place():
-    found = {package: [] for package in OPTIONAL}
+    importers = {package: [] for package in OPTIONAL}
     for path in FILES:
-        packages = {name.split(".")[0] for name in imports(Needed().visit(parsed(path)))}
-        for package in packages & found.keys():
-            found[package].append(name_of(path))
-    assert found == OPTIONAL
+        modules = modules_of(nodes_at_run_time(parsed(path)))
+        packages = {module.split(".")[0] for module in modules}
+        for package in packages & importers.keys():
+            importers[package].append(name_of(path))
+    assert importers == OPTIONAL
 
 
 def test_random_tensors_come_from_a_generator():
