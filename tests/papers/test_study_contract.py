@@ -226,11 +226,12 @@ def test_quantities_do_without_the_runs_of_a_method():
     assert Query.of("decline", **setting) not in numbers
 
 
-def test_studies_are_imported_without_what_only_figures_need():
+def test_studies_are_imported_without_jupyter_and_what_only_figures_need():
     """Judging claims, which reads tables of pandas, would wait for it."""
     late = ("matplotlib", "seaborn", "sklearn")
     program = (
-        "import sys, papers; list(papers.STUDIES.values()); "
+        "import sys; sys.modules['IPython'] = None; "
+        "import papers; list(papers.STUDIES.values()); import papers.kit.display; "
         f"print([name for name in {late} if name in sys.modules])"
     )
     done = python("-c", program)

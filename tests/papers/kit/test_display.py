@@ -1,7 +1,8 @@
 """What a page leaves where no notebook displays it: printed tables, and figures as files."""
 
-import os
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,6 @@ import pytest
 
 from papers.kit import display, plot
 from tests.helpers.expect import refuses
-from tests.helpers.process import python
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,19 +50,17 @@ def test_a_wide_table_is_printed_row_by_row(capsys):
 @pytest.mark.parametrize(
     "name", ["np_workshop", pytest.param("tutorial_own", marks=pytest.mark.weekly)]
 )
-def test_a_source_is_a_program_without_jupyter(name, tmp_path):
+def test_a_source_is_a_program_without_jupyter(name, tmp_path, monkeypatch, capsys):
     source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
-    program = tmp_path / f"{name}.py"
     for parameter, small in SMALL.items():
-        source = re.sub(
-            rf"^{parameter} = \S+", f"{parameter} = {small}", source, flags=re.MULTILINE
-        )
+        assignment = re.compile(rf"^{parameter} = \S+", flags=re.MULTILINE)
+        source = assignment.sub(f"{parameter} = {small}", source)
+    program = tmp_path / f"{name}.py"
     program.write_text(source, encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    run = "import runpy, sys; sys.modules['IPython'] = None; "
-    run += f"runpy.run_path({str(program)!r}, run_name='__main__')"
-    done = python("-c", run, cwd=tmp_path, env=env)
-    assert not done.returncode, done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    runpy.run_path(str(program), run_name="__main__")
+    printed = capsys.readouterr().out
     figures = [*(tmp_path / "_build" / "figures" / name).iterdir()]
-    assert len(figures) == done.stdout.count("Figure in ") >= 3
-    assert ("fedsgm/C4" in done.stdout) == (name == "np_workshop")
+    assert len(figures) == printed.count("Figure in ") >= 3
+    assert ("fedsgm/C4" in printed) == (name == "np_workshop")
