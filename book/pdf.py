@@ -66,10 +66,10 @@ class PdfError(Exception):
 
 def browser() -> str:
     """The first Chromium that is installed."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
         raise PdfError(f"pdf: a browser is needed, none of {', '.join(BROWSERS)} is installed.")
-    return found
+    return executable
 
 
 def one_page(folder: Path) -> Path:
@@ -82,20 +82,20 @@ def one_page(folder: Path) -> Path:
     return target
 
 
-def print_page(page: Path, out: Path) -> str:
+def print_page(page: Path, target: Path) -> str:
     """Prints, whole or not at all; returns what the page counted."""
-    out.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        made = Path(folder) / "book.pdf"
+        written = Path(folder) / "book.pdf"
         opened = driver.chromium.launch(executable_path=browser(), args=FLAGS)
         try:
             sheet = opened.new_page()
             sheet.set_default_timeout(PATIENCE)
             sheet.goto(page.resolve().as_uri())
-            found = sheet.evaluate(PREPARE)
-            check(found)
+            counts = sheet.evaluate(PREPARE)
+            check(counts)
             sheet.pdf(
-                path=made,
+                path=written,
                 prefer_css_page_size=True,
                 print_background=True,
                 outline=True,
@@ -105,37 +105,37 @@ def print_page(page: Path, out: Path) -> str:
             raise PdfError(f"pdf: the browser printed nothing: {error.message[:500]}") from error
         finally:
             opened.close()
-        shutil.move(made, out)
-    return said(found)
+        shutil.move(written, target)
+    return summary(counts)
 
 
-def check(found: dict[str, Any]) -> None:
+def check(counts: dict[str, Any]) -> None:
     """Raises PdfError for a page of which something is missing."""
-    if found["typeset"] < found["formulas"] or found["errors"] or found["broken"]:
-        names = ", ".join(address.rpartition("/")[2] for address in found["broken"][:3])
+    if counts["typeset"] < counts["formulas"] or counts["errors"] or counts["broken"]:
+        names = ", ".join(address.rpartition("/")[2] for address in counts["broken"][:3])
         raise PdfError(
-            f"pdf: the page is not whole ({said(found)}{names and ': '}{names}), nothing was "
+            f"pdf: the page is not whole ({summary(counts)}{names and ': '}{names}), nothing was "
             "written."
         )
 
 
-def said(found: dict[str, Any]) -> str:
+def summary(counts: dict[str, Any]) -> str:
     """What was counted."""
     return (
-        f"{found['typeset']} of {found['formulas']} formulas, {found['errors']} with errors, "
-        f"{len(found['broken'])} broken pictures"
+        f"{counts['typeset']} of {counts['formulas']} formulas, {counts['errors']} with errors, "
+        f"{len(counts['broken'])} broken pictures"
     )
 
 
 def main(arguments: list[str]) -> int:
     """Command line entry; an error is one sentence on stderr and exit status 1."""
-    folder, out = map(Path, arguments)
+    folder, target = map(Path, arguments)
     try:
-        counted = print_page(one_page(folder), out)
+        counted = print_page(one_page(folder), target)
     except PdfError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB): {counted}")
+    print(f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB): {counted}")
     return 0
 
 

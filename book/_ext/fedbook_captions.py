@@ -28,20 +28,20 @@ def with_captions(body: str) -> str:
     number = 0
     seen = dict[str, int]()
 
-    def captioned(place: re.Match[str]) -> str:
+    def captioned(match: re.Match[str]) -> str:
         nonlocal title, number
-        if place["title"] is not None:
-            title = SIGN.sub("", place["title"]).strip()
-            return place[0]
-        attributes = place["attributes"]
-        if place["captioned"] or PICTURE in attributes:
-            return place[0]
+        if match["title"] is not None:
+            title = SIGN.sub("", match["title"]).strip()
+            return match[0]
+        attributes = match["attributes"]
+        if match["captioned"] or PICTURE in attributes:
+            return match[0]
         if SETTINGS in attributes:
-            return f"{place[0]}<caption>Settings of the runs in this figure</caption>"
+            return f"{match[0]}<caption>Settings of the runs in this figure</caption>"
         number += 1
         seen[title] = seen.get(title, 0) + 1
-        part = f", part {seen[title]}" if seen[title] > 1 else ""
-        return f"{place[0]}<caption><b>Table {number}.</b> {title}{part}</caption>"
+        suffix = f", part {seen[title]}" if seen[title] > 1 else ""
+        return f"{match[0]}<caption><b>Table {number}.</b> {title}{suffix}</caption>"
 
     return PLACES.sub(captioned, body)
 

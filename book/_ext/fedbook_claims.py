@@ -114,8 +114,8 @@ class Claims(BookDirective):
     def card(self, row: Row) -> list[nodes.Node]:
         """One claim: its name and verdict, the paper's words, and the plot of every reading."""
         claim = row.claim
-        place = nodes.inline("", "", classes=["claim-place"])
-        place += [
+        citation = nodes.inline("", "", classes=["claim-place"])
+        citation += [
             nodes.Text(f" {PAPERS[claim.paper]}, "),
             *self.inline(claim.place),
             nodes.Text(" · "),
@@ -123,7 +123,7 @@ class Claims(BookDirective):
             nodes.Text(" "),
         ]
         verdict = badge(row.outcome.label, row.outcome.verdict)
-        head = paragraph(nodes.strong(claim.id, claim.id), place, verdict)
+        head = paragraph(nodes.strong(claim.id, claim.id), citation, verdict)
         classes = f"claim claim-{slug(row.outcome.verdict)} paper-{slug(claim.paper)}"
         if row.older:
             classes += f" {OLDER}"

@@ -68,7 +68,7 @@ NOTATION = (
 
 def set_formulas(line: str) -> str:
     """A line of pseudocode as HTML."""
-    parts: list[str] = []
+    pieces: list[str] = []
     formula: list[str] = []
     for word in line.split():
         core, mark = without_mark(word)
@@ -78,15 +78,15 @@ def set_formulas(line: str) -> str:
             formula.append(word if goes_on else core)
             if goes_on:
                 continue
-            parts.append(as_html(formula) + mark)
+            pieces.append(as_html(formula) + mark)
         else:
             if formula:
-                parts.append(as_html(formula))
-            parts.append(escape(word))
+                pieces.append(as_html(formula))
+            pieces.append(escape(word))
         formula = []
     if formula:
-        parts.append(as_html(formula))
-    return " ".join(parts)
+        pieces.append(as_html(formula))
+    return " ".join(pieces)
 
 
 def without_mark(word: str) -> tuple[str, str]:
@@ -107,8 +107,8 @@ def is_formula(word: str) -> bool:
     if bare in INDEXED:
         return False
     pieces = PIECE.findall(bare)
-    rest = PIECE.sub("", bare)
-    if re.search(r"[A-Za-z]", rest) or not pieces:
+    remainder = PIECE.sub("", bare)
+    if re.search(r"[A-Za-z]", remainder) or not pieces:
         return False
     return all(is_quantity(piece, bare) for piece in pieces)
 
@@ -156,10 +156,11 @@ def inline(text: str) -> str:
     bare = text.strip()
     if not re.search(r"[A-Za-z/=]", bare):
         return escape(text)
-    before = " " if text.startswith(" ") else ""
-    after = " " if text.endswith(" ") else ""
+    left_space = " " if text.startswith(" ") else ""
+    right_space = " " if text.endswith(" ") else ""
     formula = escape(latex(bare))
-    return f'{before}<span class="math notranslate nohighlight">\\({formula}\\)</span>{after}'
+    span = f'<span class="math notranslate nohighlight">\\({formula}\\)</span>'
+    return f"{left_space}{span}{right_space}"
 
 
 def latex(text: str) -> str:

@@ -134,9 +134,9 @@ def fold_setup(app: Sphinx, doctree: nodes.document) -> None:
     position = fold.parent.index(fold) + 1
     for cell in setup_cells(doctree):
         section = cell.parent
-        before = section[section.index(cell) - 1]
-        if isinstance(before, nodes.paragraph) and ABOUT_CELL in before.astext():
-            section.remove(before)
+        previous = section[section.index(cell) - 1]
+        if isinstance(previous, nodes.paragraph) and ABOUT_CELL in previous.astext():
+            section.remove(previous)
         section.remove(cell)
         fold.parent.insert(position, cell)
         position += 1
@@ -161,10 +161,10 @@ def fold_settings(app: Sphinx, doctree: nodes.document) -> None:
         return
     count = section.index(fold)
     content = section[1:count]
-    rest = section[count + 1 :]
+    remaining = section[count + 1 :]
     name = nodes.rubric("", title.astext(), ids=section["ids"])
     summary = raw(FOLD.replace("Reproduce this page", LONGER))
-    section.replace_self([summary, name, *content, *rest])
+    section.replace_self([summary, name, *content, *remaining])
 
 
 VERDICTS = "report.claims_table("  # in a cell that prints what the page of all claims has

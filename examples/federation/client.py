@@ -37,21 +37,25 @@ def relay(message, context):
     """
     me = int(context.node_config["partition-id"])
     folder = Path(context.node_config.get("folder", context.run_config["folder"])).absolute()
-    place = folder / f"worker-{context.run_id}-{me}.json"
-    settings = {"client": me, "place": str(place), "run": dict(context.run_config)}
+    address_file = folder / f"worker-{context.run_id}-{me}.json"
+    settings = {"client": me, "place": str(address_file), "run": dict(context.run_config)}
     sent = message.content["message"]
     data = sent["method"].encode() + b"\0" + sent["data"]
-    answer = ask_worker(data, place, settings) if sent["data"] else b""  # empty: who are you?
+    answer = b""  # to an empty message: who are you?
+    if sent["data"]:
+        answer = ask_worker(data, address_file, settings)
     record = ConfigRecord({"client": me, "data": answer})
     return Message(RecordDict({"message": record}), reply_to=message)
 
 
-def ask_worker(data, place, settings):
+def ask_worker(data, address_file, settings):
     """The answer of the worker, which is started where there is none."""
-    log, until, started = place.with_suffix(".log"), time.monotonic() + START, False
+    log = address_file.with_suffix(".log")
+    until = time.monotonic() + START
+    started = False
     while True:
         try:
-            at = json.loads(place.read_text(encoding="utf-8"))
+            at = json.loads(address_file.read_text(encoding="utf-8"))
             with connect(("127.0.0.1", at["port"]), authkey=bytes.fromhex(at["key"])) as worker:
                 worker.send_bytes(data)
                 return worker.recv_bytes()
@@ -62,8 +66,10 @@ def ask_worker(data, place, settings):
         if not started:
             log.parent.mkdir(parents=True, exist_ok=True)
             command = [sys.executable, __file__, json.dumps(settings)]
-            with open(log, "ab") as out:
-                subprocess.Popen(command, stdin=-3, stdout=out, stderr=out, start_new_session=True)
+            with open(log, "ab") as log_file:
+                subprocess.Popen(
+                    command, stdin=-3, stdout=log_file, stderr=log_file, start_new_session=True
+                )
             started = True
         time.sleep(PAUSE)
 
@@ -76,9 +82,10 @@ def work(settings):
 
     clients = {}  # of every method
     os.umask(0o077)  # who can read the key can speak for this client
-    key, place = secrets.token_bytes(32), Path(settings["place"])
+    key = secrets.token_bytes(32)
+    address_file = Path(settings["place"])
     with Listener(("127.0.0.1", 0), authkey=key) as listener:
-        place.write_text(
+        address_file.write_text(
             json.dumps({"port": listener.address[1], "key": key.hex()}), encoding="utf-8"
         )
         while True:

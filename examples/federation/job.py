@@ -40,8 +40,10 @@ class Double(CartPole):
 def balancing():
     """The constrained cartpole in float64: the end of an episode enlarges what rounding drops."""
     single = cartpole(0, clients=CLIENTS)
-    parts = {name: tuple(x.double() for x in getattr(single, name)) for name in ("data", "heldout")}
-    return replace(single, w0=single.w0.double(), simulator=Double(), **parts)
+    tensors = {
+        name: tuple(x.double() for x in getattr(single, name)) for name in ("data", "heldout")
+    }
+    return replace(single, w0=single.w0.double(), simulator=Double(), **tensors)
 
 
 METHODS = {
@@ -63,5 +65,7 @@ METHODS = {
 
 def job(settings):
     """The job that a run's configuration names."""
-    method, whole = METHODS[settings["method"]]
-    return Job(method, lambda client: client_problem(whole(), client), rounds=settings["rounds"])
+    method, make_problem = METHODS[settings["method"]]
+    return Job(
+        method, lambda client: client_problem(make_problem(), client), rounds=settings["rounds"]
+    )

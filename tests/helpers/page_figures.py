@@ -36,13 +36,15 @@ def names_of(study):
 def cells_of(source):
     """The code cells of a source."""
     _, *parts = CELL.split(source)
-    kinds, texts = parts[::2], parts[1::2]
+    kinds = parts[::2]
+    texts = parts[1::2]
     return [text for kind, text in zip(kinds, texts, strict=True) if "[markdown]" not in kind]
 
 
 def names_in(cell):
     """The names that a cell reads before it gives them a value, and those that it gives one."""
-    read, given = set(), set()
+    read = set()
+    given = set()
     for statement in ast.parse(cell).body:
         names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
         loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
@@ -58,7 +60,8 @@ def names_in(cell):
 
 def needed(cells):
     """The cells that show figures, and those before them that they need."""
-    kept, wanted = [], set()
+    kept = []
+    wanted = set()
     for cell in reversed(cells):
         read, given = names_in(cell)
         if "plot.show" in cell or "plot.theme" in cell or given & wanted:
