@@ -35,6 +35,9 @@ PLACES = {
 }
 TITLE_WORDS = 14  # that a record without a heading is called by
 CLAIM = re.compile(r"claim-(\w+)-(\w+)")
+VERDICTS = "verdicts"  # the section of a study that prints its claims again
+#: A formula that is a single symbol, such as the sharpness beta.
+SYMBOL = re.compile(r"\\\((\\?[A-Za-z]+|[A-Za-z]/[A-Za-z])(?:_\w)?\\\)")
 SPACE = re.compile(r"\s+")
 LOOSE = re.compile(r" ([,.;:)\]])")
 
@@ -74,6 +77,8 @@ def records_of(url: str, html: str, chapter: str) -> Iterator[Record]:
     heading = article.select_one("h1") if article else None
     if article is None or heading is None:
         return
+    for formula in article.select("span.math"):
+        spell(formula)
     for element in article.select(SKIPPED):
         element.decompose()
     page = words(heading)
@@ -89,9 +94,9 @@ def records_of(url: str, html: str, chapter: str) -> Iterator[Record]:
             page=page,
             title=words(title),
             trail=" › ".join([chapter, *above]).strip(" ›"),
-            names="",
+            names=lead_words(section),
             text=own_text(section),
-            sort="section",
+            sort="claim" if section.get("id") == VERDICTS else "section",
         )
 
 
@@ -108,6 +113,23 @@ def own_text(section: Tag) -> str:
     children = [child for child in section.find_all(recursive=False) if isinstance(child, Tag)]
     prose = [child for child in children if child.name != "section" and not is_heading(child)]
     return " ".join(filter(None, map(words, prose)))
+
+
+def lead_words(section: Tag) -> str:
+    """The bold words that begin paragraphs of a section, which serve as headings."""
+    leads = []
+    for paragraph in section.find_all("p", recursive=False):
+        first = next(paragraph.children, None)
+        if isinstance(first, Tag) and first.name == "strong":
+            leads.append(words(first))
+    return " ".join(leads)
+
+
+def spell(formula: Tag) -> None:
+    """Replace a formula that is a single symbol by its name, such as `beta`."""
+    match = SYMBOL.fullmatch(formula.get_text().strip())
+    if match:
+        formula.replace_with(match[1].removeprefix("\\"))
 
 
 def is_heading(element: Tag) -> bool:

@@ -12,8 +12,9 @@ const BookSearch = {
   stopWords: new Set(
     (
       "a about an and any are as at be been by can could did do does for from get go had has have how i if in into is it " +
-      "its me my of on one or our s should so than that the their them then there these they this those to us use used " +
-      "using was we were what when where which who why will with without would you your"
+      "its many may me mean means might much must my need of on one or our s should so than that the their them then " +
+      "there these they this those to us use used using want was way we were what when where which who why will with " +
+      "without would you your"
     ).split(" "),
   ),
 
@@ -42,6 +43,7 @@ const BookSearch = {
     "dataset data",
     "reproduce rerun replicate recompute",
     "own custom",
+    "exercise practice",
     "verdict judged judgement",
     "1 one",
     "2 two",
@@ -60,6 +62,14 @@ const BookSearch = {
     [/\bset(?:ting)? up\b/g, "setup"],
     [/\btop[- ]?k\b/g, "topk"],
     [/\brand[- ]?k\b/g, "randk"],
+    [/α/g, "alpha"],
+    [/β/g, "beta"],
+    [/ε|ϵ/g, "epsilon"],
+    [/η/g, "eta"],
+    [/λ/g, "lambda"],
+    [/ρ/g, "rho"],
+    [/σ/g, "sigma"],
+    [/τ/g, "tau"],
   ],
 
   stems: new Map(),

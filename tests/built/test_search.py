@@ -78,6 +78,14 @@ def test_a_claim_an_erratum_and_a_name_of_the_library_are_found(screen):
     assert "book/api.html" in pages(screen, "NuclearBall")
 
 
+def test_a_greek_letter_is_found_by_its_name(screen, records):
+    prose = " ".join(record["text"] for record in records)
+    assert "Sharpness beta" in prose
+    assert "rho and gamma" in prose
+    assert "book/methods/fedsgm.html" in pages(screen, "how large should beta be")[:3]
+    assert pages(screen, "sharpness β") == pages(screen, "sharpness beta")
+
+
 def test_prose_comes_before_the_api(screen):
     found = pages(screen, "which method")
     assert found[0] == "book/methods/index.html"
