@@ -10,9 +10,9 @@
 # learned.
 #
 # This page reproduces Figure 7 of the full paper {cite}`fedsgm2025`. A network predicts from census data who earns more
-# than 50,000 dollars {cite}`becker1996adult`. Its mean outputs for men and for women may differ by at most
-# $\epsilon=0.05$ (demographic parity). Five of ten clients of unequal size and composition take part in a round, and
-# each takes two minibatch steps.
+# than 50,000 dollars {cite}`becker1996adult`. Its mean outputs for two groups, men and women, may differ by at
+# most $\epsilon=0.05$ (demographic parity, a kind of group fairness). Five of ten clients of unequal size and
+# composition take part in a round, and each takes two minibatch steps.
 #
 # The loss of each centralized method falls faster than that of its federated counterpart. On thirty seeds, the
 # centralized method has the smaller gap with soft switching and the larger one with hard switching; with the penalty it

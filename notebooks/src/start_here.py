@@ -1,8 +1,11 @@
 # %% [markdown]
 # # Start here
 #
-# **For whom?** For readers who know Python and what a gradient is. You need no federated learning and no constrained
-# optimization. The page takes about twenty minutes.
+# **For whom?** For readers who know Python and what a gradient is. You need no constrained optimization. The page takes
+# about twenty minutes.
+#
+# *Federated learning* means that many clients train one model together while their data stay with them: a server sends
+# them the model, they send back what to change.
 #
 # Ten people look for a place to meet. Each has two points on a map, a home and a workplace, and tells nobody where they
 # are. This toy problem has everything that the papers of this book are about: a constraint, several objectives, short
