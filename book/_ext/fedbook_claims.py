@@ -24,6 +24,7 @@ from fedbook_data import (
     download_link,
     figure_link,
     folder_of,
+    is_code_cell,
     label_link,
     nearest,
     raw,
@@ -310,6 +311,29 @@ class ClaimRole(SphinxRole):
         return [claim_link(self.env, self.text)], []
 
 
+PRINTED = "report.claims_table("  # in a notebook's cell that draws all parts of its claims
+
+
+def shorten_verdicts(app: Sphinx, doctree: nodes.document) -> None:
+    """Lists a study's verdicts where its notebook draws every part: the claims page draws them."""
+    for cell in list(doctree.findall(is_code_cell)):
+        if PRINTED in cell.astext():
+            study = study_of(Path(app.env.docname).name)
+            lines = [verdict_line(app.env, study, claim) for claim in study.claims]
+            cell.replace_self(nodes.bullet_list("", *lines, classes=["verdicts"]))
+
+
+def verdict_line(env: BuildEnvironment, study: Study, claim: Claim) -> nodes.list_item:
+    """A claim, what the paper says, and the verdict by every reading."""
+    row = evaluate(env, study, claim)
+    line = paragraph(claim_link(env, claim.id), nodes.Text(f" {claim.wording} "))
+    line += badge(row.outcome.label, row.outcome.verdict)
+    for name, outcome in row.readings.items():
+        line += [nodes.Text(" "), nodes.emphasis("", sentence(name)), nodes.Text(" ")]
+        line += badge(outcome.label, outcome.verdict)
+    return nodes.list_item("", line)
+
+
 class DataRole(SphinxRole):
     """``{claims-data}`text` ``: a link to the parts of all claims as CSV, which this writes."""
 
@@ -351,6 +375,7 @@ def setup(app: Sphinx) -> None:
     app.add_js_file("claims-filter.js", loading_method="defer")
     app.add_css_file(forest.STYLE.name)
     app.connect("builder-inited", write_style)
+    app.connect("doctree-read", shorten_verdicts, priority=440)
     app.add_directive("claims", Claims)
     app.add_directive("claims-columns", Columns)
     app.add_role("claims-data", DataRole())

@@ -123,6 +123,11 @@ def slug(text: str) -> str:
     return text.lower().replace(" ", "-")
 
 
+def is_code_cell(node: nodes.Node) -> bool:
+    """Whether a node is a code cell of a notebook."""
+    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+
+
 def page_link(env: BuildEnvironment, study: str) -> nodes.Node:
     """A link to the study's notebook page, or only its name where it is no page."""
     document = f"notebooks/{study}"

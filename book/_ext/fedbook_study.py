@@ -17,6 +17,7 @@ from fedbook_data import (
     command_of,
     download_link,
     folder_of,
+    is_code_cell,
     raw,
     read_stored,
     runs_in,
@@ -167,17 +168,6 @@ def fold_settings(app: Sphinx, doctree: nodes.document) -> None:
     section.replace_self([summary, name, *content, *remaining])
 
 
-VERDICTS = "report.claims_table("  # in a cell that prints what the page of all claims has
-FOLDED_VERDICTS = '<details class="verdicts"><summary>The verdicts on these claims</summary>'
-
-
-def fold_verdicts(app: Sphinx, doctree: nodes.document) -> None:
-    """Folds a page's table of verdicts, which the page of all claims shows, too."""
-    for cell in list(doctree.findall(is_code_cell)):
-        if VERDICTS in cell.astext():
-            cell.replace_self([raw(FOLDED_VERDICTS), cell, raw("</details>")])
-
-
 def setup_cells(doctree: nodes.document) -> Iterator[nodes.container]:
     """The code cells of a page up to the one that runs the study; none where no cell does."""
     cells = list(doctree.findall(is_code_cell))
@@ -185,11 +175,6 @@ def setup_cells(doctree: nodes.document) -> Iterator[nodes.container]:
         if RUNS in cell.astext():
             return iter(cells[:number])
     return iter(())
-
-
-def is_code_cell(node: nodes.Node) -> bool:
-    """Whether a node is a code cell of a notebook."""
-    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
 
 
 def drop_what_nobody_reads(app: Sphinx, error: Exception | None) -> None:
@@ -211,7 +196,6 @@ def setup(app: Sphinx) -> None:
     """Registers the directives."""
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
-    app.connect("doctree-read", fold_verdicts, priority=440)
     app.connect("doctree-read", fold_settings, priority=460)  # after the cells are in the fold
     app.connect("doctree-read", fold_setup, priority=450)  # before Sphinx collects the contents
     app.connect("build-finished", drop_what_nobody_reads)

@@ -2,12 +2,14 @@
 
 import re
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
 import fedlib
+from papers import STUDIES
 from tests.book import test_book_figures
 from tests.helpers.toy_book import BOOK
 
@@ -127,15 +129,19 @@ def test_a_figure_has_its_number_and_that_of_the_paper(extension):
     assert figures.numbered(1, "learning_rates") == "Fig. 1."
 
 
-def test_the_verdicts_of_a_page_are_folded(extension):
-    study = extension("fedbook_study")
-    cell = code_cell("report.claims_table(page)")
+def test_a_page_lists_the_verdicts_that_its_notebook_draws(extension):
+    claims = extension("fedbook_claims")
+    study = STUDIES["np_workshop"]
+    environment = SimpleNamespace(docname="notebooks/np_workshop", note_dependency=lambda _: None)
     page = new_document("page")
-    page += nodes.section("", nodes.title("", "Verdicts"), cell)
-    study.fold_verdicts(None, page)
-    assert page[0][1].astext() == study.FOLDED_VERDICTS
-    assert page[0][2] is cell
-    assert page[0][3].astext() == "</details>"
+    page += nodes.section("", nodes.title("", "Verdicts"), code_cell("report.claims_table(page)"))
+    claims.shorten_verdicts(SimpleNamespace(env=environment), page)
+    lines = page[0][1].children
+    assert len(lines) == len(study.claims)
+    for claim, line in zip(study.claims, lines, strict=True):
+        assert line.astext().startswith(f"{claim.id} {claim.wording}")
+        badges = [node for node in line.findall(nodes.inline) if "badge-fed" in node["classes"]]
+        assert len(badges) == len(claim.each)
 
 
 def page_with_last_section(study, title):
