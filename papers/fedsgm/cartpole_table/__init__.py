@@ -31,7 +31,7 @@ PARAMETERS = parameters(
     evaluate_every=("rounds between two evaluations", 10, 2),
 )
 
-PLANNED = Study(
+STUDY = Study(
     name="cartpole_table",
     title="Constrained cartpole, Table 1 as described",
     paper="F",
