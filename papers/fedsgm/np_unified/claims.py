@@ -76,6 +76,8 @@ PAPER: dict[str, Label | None] = {
 
 #: The commit that had these rules before the seeds 8000 to 8029 were drawn, which judge by them.
 COMMIT = "01d6f346"
+#: The commit that had C14 before the seeds 8500 to 8519 were drawn, which judge by it.
+COMMIT_OPEN = "1df8972c"
 full = partial(Claim, paper="F", rule_fixed=COMMIT)
 names = partial(names_of, PAPER)
 
@@ -542,7 +544,7 @@ CLAIMS = (
     ),
     full(
         id="fedsgm/C14",
-        rule_fixed="",
+        rule_fixed=COMMIT_OPEN,
         place="Figure 5",
         wording="Convergence is less stable with beta = 20 than with beta = 40.",
         rule=C14,

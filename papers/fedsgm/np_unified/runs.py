@@ -30,7 +30,7 @@ OPEN_LRS = (0.1, 0.3, 1.0)
 OPEN_MEMBERS = (5, 10, 20)
 OPEN_FRACTIONS = (0.1, 1.0)
 OPEN_BETAS = (20.0, 40.0)
-OPEN_SEEDS = tuple(range(10, 20))
+OPEN_SEEDS = tuple(range(8500, 8520))
 
 FIRST_SPLITS = "first ten"  # of all runs but those that judge a claim alone
 
