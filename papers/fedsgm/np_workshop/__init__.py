@@ -21,6 +21,8 @@ PARAMETERS = parameters(
     fraction=("K/d of the Rand-K uplink", 0.1),
     local_steps=("local steps E", 5),
     fresh=("seeds that judge claim C25 alone", tuple(range(1000, 1400)), (1000, 1001)),
+    drift_seeds=("seeds that judge claim C40 alone", tuple(range(8300, 8330)), (8300, 8301)),
+    drift_lrs=("step sizes at which the drift is measured", claims.OPEN_LRS, (0.3,)),
     settle_rounds=("rounds of the uncompressed runs for predictions P1 and P2", 2000, 120),
     many=("whether the settings that the paper leaves open are run", True, False),
 )

@@ -149,6 +149,35 @@ C25 = Rule(
         },
     ),
 )
+DRIFTS = {"drift": "over the run", "late_drift": "over the second half of the rounds"}
+
+
+def drifting(mode: str, lr: float) -> dict[str, Label]:
+    """The labels of a run whose drift is measured."""
+    return {"switch": mode, "lr": lr, "fraction": 1.0, "splits": "drift"}
+
+
+C40 = Rule(
+    {
+        "the local models are on average farther from their mean under hard than under soft "
+        "switching": {
+            f"{text}, step size {lr:g}": of(measure, **drifting("hard", lr))
+            > of(measure, **drifting("soft", lr))
+            for measure, text in DRIFTS.items()
+            for lr in OPEN_LRS
+        }
+    },
+    note="No compression, beta = 20. The distance is that after the five local steps.",
+    control=Control(
+        NULL,
+        {
+            Query.of(measure, **drifting(mode, lr)): Query.of(measure, half=half)
+            for measure in DRIFTS
+            for lr in OPEN_LRS
+            for half, mode in enumerate(MODES)
+        },
+    ),
+)
 PREDICTED_SHARE = of("predicted", prediction="share")
 P1 = Rule(
     {
@@ -243,6 +272,16 @@ CLAIMS = (
         runs=names(switch=MODES, splits="fresh"),
         rule_fixed="82aa2943",
         figure="figure_1",
+    ),
+    workshop(
+        id="fedsgm/C40",
+        rule_fixed="",
+        place="Section 3",
+        wording="Hard switching amplifies the drift of the clients.",
+        rule=C40,
+        runs=tuple(
+            name for mode in MODES for lr in OPEN_LRS for name in names(**drifting(mode, lr))
+        ),
     ),
     ours(
         id="fedsgm/P1",

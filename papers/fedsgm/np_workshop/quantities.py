@@ -12,7 +12,7 @@ import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import after_feasible, band, jitter, violations
+from papers.fedsgm.curves import after_feasible, band, jitter, second_half, violations
 from papers.fedsgm.multiverse import share_of
 from papers.fedsgm.np_workshop.runs import OPEN_BETAS, OPEN_LRS, defaults, open_starts, problem
 from papers.fedsgm.skewness import multiplier
@@ -50,7 +50,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         of_runs(measured, partial(measures, tolerance)),
         table(ratios(measured, tolerance, usual)),
         table(predictions(traces, p)),
-        table(null_data(run_of(traces, usual, switch="hard", splits="fresh"))),
+        table(null_data(traces, usual)),
     ]
     if p["many"]:
         tables.append(table(fewer_violations(traces, tolerance, usual)))
@@ -59,8 +59,8 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 
 def measures(tolerance: float, trace: Trace) -> dict[str, Number]:
-    """Violations, late values and jitter of a run."""
-    return {
+    """Violations, late values and jitter of a run, and the drift of its clients if it has that."""
+    numbers = {
         "violations": mean(violations(trace, tolerance), "rounds"),
         "after": mean(after_feasible(trace, tolerance), "rounds"),
         "f": mean(trace.late("f", LATE)),
@@ -69,15 +69,31 @@ def measures(tolerance: float, trace: Trace) -> dict[str, Number]:
         "band_f": mean(band(trace, "f"), "1e-3"),
         "band_g": mean(band(trace, "g"), "1e-3"),
     }
+    if "drift" in trace.info:
+        numbers["drift"] = mean(1e3 * trace.info["drift"].mean(1), "1e-3")
+        numbers["late_drift"] = mean(1e3 * late_drift(trace), "1e-3")
+    return numbers
 
 
-def null_data(trace: Trace) -> Iterator[Row]:
-    """How far seeds are from their median on two disjoint halves: between them is no effect."""
-    for curve in "fg":
-        distances = band(trace, curve)
-        half = len(distances) // 2
-        yield row(f"band_{curve}", mean(distances[:half], "1e-3"), half=0)
-        yield row(f"band_{curve}", mean(distances[half : 2 * half], "1e-3"), half=1)
+def late_drift(trace: Trace) -> Array:
+    """The mean drift of the clients over the second half of the rounds, by seed."""
+    return np.asarray(second_half(trace.info["drift"]).mean(1))
+
+
+def null_data(traces: Traces, usual: Defaults) -> Iterator[Row]:
+    """Measures of hard switching on two disjoint halves of the seeds: between them is no effect."""
+    many = run_of(traces, usual, switch="hard", splits="fresh")
+    drifting = run_of(traces, usual, switch="hard", splits="drift", fraction=1.0)
+    by_seed = {
+        "band_f": band(many, "f"),
+        "band_g": band(many, "g"),
+        "drift": 1e3 * drifting.info["drift"].mean(1),
+        "late_drift": 1e3 * late_drift(drifting),
+    }
+    for measure, values in by_seed.items():
+        half = len(values) // 2
+        yield row(measure, mean(values[:half], "1e-3"), half=0)
+        yield row(measure, mean(values[half : 2 * half], "1e-3"), half=1)
 
 
 def ratios(traces: Traces, tolerance: float, usual: Defaults) -> Iterator[Row]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedlib import data
-from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms.fedsgm import FedSGM, State
 from fedlib.compress import Identity, RandK
 from fedlib.core import Problem
+from fedlib.core.client import ClientState
 from fedlib.core.describe import renamed_from
+from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
+from fedlib.shapes import Scalar
 from fedlib.steps import Hard, Soft
 from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
@@ -27,6 +31,41 @@ OPEN_FRACTIONS = (0.1, 1.0)
 CLASSES = ("malignant", "benign")
 OPEN_BETAS = (20.0, 40.0, 60.0)
 OPEN_SEEDS = tuple(range(8200, 8240))
+
+
+class Measured(NamedTuple):
+    """The state after a round, and how far the local models were from their mean."""
+
+    state: State
+    drift: Scalar
+
+
+@dataclass(frozen=True)
+class DriftingFedSGM(FedSGM):
+    """FedSGM without compression that reports the drift of its clients.
+
+    The report `drift` of a round is the root mean square distance of the local models, after their
+    local steps, from the mean of these models.
+    """
+
+    def server_step(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+        clients: ClientState,
+        answers: Any,
+        sigma: Scalar,
+    ) -> Any:
+        """Step as FedSGM does, and measure what the clients sent."""
+        apart = self.lr * (answers - answers.mean(0))
+        drift = apart.square().sum(1).mean().sqrt()
+        return Measured(super().server_step(fed, state, draw, clients, answers, sigma), drift)
+
+    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+        """Make a round of FedSGM."""
+        measured, info = super().round(fed, state, draw)
+        return measured.state, {**info, "drift": measured.drift}
 
 
 def defaults(p: Params) -> dict[str, Label | None]:
@@ -61,6 +100,9 @@ def runs(p: Params) -> Iterator[Spec]:
     """The runs of both ways of switching, one after the other."""
     for mode in MODES:
         yield from of_mode(mode, p)
+    for mode, lr in product(MODES, p["drift_lrs"]):
+        labels = {"switch": mode, "lr": float(lr), "fraction": 1.0, "splits": "drift"}
+        yield labelled(p, labels, seeds=p["drift_seeds"], keep=("f", "g", "drift"))
     if p["many"]:
         for start in open_starts():
             for labels in open_modes(start):
@@ -111,12 +153,14 @@ def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
 
 def algorithm(p: Params, labels: Mapping[str, Any]) -> FedSGM:
     """The algorithm that labels describe."""
-    return FedSGM(
+    drifts = labels["splits"] == "drift"
+    method = DriftingFedSGM if drifts else FedSGM
+    return method(
         lr=labels["lr"],
         local_steps=p["local_steps"],
         participants=p["clients"],
         tolerance=float(p["tolerance"]),
         switch=Soft(labels["beta"]) if labels["switch"] == "soft" else Hard(),
-        uplink=Identity() if labels["settled"] else RandK(labels["fraction"]),
+        uplink=Identity() if labels["settled"] or drifts else RandK(labels["fraction"]),
         error_feedback=False,
     )
