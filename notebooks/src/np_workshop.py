@@ -73,6 +73,7 @@ from papers import STUDIES
 from papers.fedsgm.np_workshop.runs import defaults
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.quantities import name_of
 
 plot.theme()
 page = STUDIES["np_workshop"].page(globals())
@@ -198,6 +199,20 @@ plot.show(
     caption="With a larger sharpness, soft switching has a lower late objective and a constraint closer to the "
     "level, but as many violations.",
 )
+
+# %% [markdown]
+# ## The drift of the clients
+#
+# The paper says that hard switching amplifies the drift of the clients. The table has the root mean square distance of
+# the local models, after their local steps, from their mean, without compression ({claim}`fedsgm/C40`).
+
+# %%
+runs = {}
+for mode in ("hard", "soft"):
+    for lr in page.drift_lrs:
+        labels = {"switch": mode, "lr": float(lr), "fraction": 1.0, "splits": "drift"}
+        runs[f"{mode}, step size {lr:g}"] = name_of(labels, usual)
+report.runs_table(numbers, runs, {"drift": "over the run", "late_drift": "second half"})
 
 # %% [markdown]
 # ## Two predictions

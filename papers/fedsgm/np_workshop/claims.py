@@ -33,6 +33,8 @@ PAPER: dict[str, Label | None] = {
 COMMIT = "01d6f346"
 #: The commit that had C3 and C4 before the seeds 8200 to 8239 were drawn, which judge by them.
 COMMIT_OPEN = "aa3766d8"
+#: The commit that had C40 before the seeds 8300 to 8329 were drawn.
+COMMIT_DRIFT = "9426c28a"
 workshop = partial(Claim, paper="W", rule_fixed=COMMIT)
 ours = partial(Claim, paper="ours", place="prediction", rule_fixed=COMMIT)
 names = partial(names_of, PAPER)
@@ -275,7 +277,7 @@ CLAIMS = (
     ),
     workshop(
         id="fedsgm/C40",
-        rule_fixed="",
+        rule_fixed=COMMIT_DRIFT,
         place="Section 3",
         wording="Hard switching amplifies the drift of the clients.",
         rule=C40,
