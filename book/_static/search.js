@@ -62,6 +62,9 @@ const BookSearch = {
     [/\bset(?:ting)? up\b/g, "setup"],
     [/\btop[- ]?k\b/g, "topk"],
     [/\brand[- ]?k\b/g, "randk"],
+    [/\bfig\.? (?=\d)/g, "figure "],
+    [/\b(figure|table|theorem|corollary)s (\d+) and (\d+)\b/g, "$1 $2 $1 $3"],
+    [/\b(figure|table|theorem|lemma|corollary) (\d+)\b/g, "$1 $2 $1$2"], // together rarer than apart
     [/α/g, "alpha"],
     [/β/g, "beta"],
     [/ε|ϵ/g, "epsilon"],
