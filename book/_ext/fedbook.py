@@ -144,9 +144,9 @@ def link_errata(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         return
     if docname == "book/errata":
         for row in doctree.findall(nodes.row):
-            name = row[0].astext()
-            if ERRATUM.fullmatch(name):
-                row["ids"].append(f"erratum-{name}")
+            name = ERRATUM.match(row[0].astext())  # words in brackets may follow
+            if name:
+                row["ids"].append(f"erratum-{name[0]}")
     if docname == "book/statements":
         for row in doctree.findall(nodes.row):
             for text in list(row.findall(nodes.Text)):
