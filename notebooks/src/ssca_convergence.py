@@ -156,14 +156,16 @@ rows = {f"Algorithm 3, B = {page.params['clients'] * b}": f"features_ssca_B{b}" 
 rows |= {f"SGD, B = {page.params['clients'] * b}": f"features_sgd_B{b}" for b in shown}
 report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
 
+# %% [markdown]
+# The cost of SSCA minus that of SGD, for both splits:
+
 # %% tags=["hide-input"]
 apart = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_minus_sgd" for s in ("samples", "features") for b in shown}
 apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_minus_sgd2" for b in shown}
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# This last table shows the cost of SSCA minus that of SGD, for both splits. The next one shows the cost of SSCA with
-# features split minus that with samples split, from the same start.
+# The cost of SSCA with features split minus that with samples split, from the same start:
 
 # %% tags=["hide-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_ssca_B{b}_minus_samples" for b in shown}

@@ -24,12 +24,13 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 #   counts the bits in both directions. Here `method` is a function that runs at a client and sees only that client's
 #   rows. `round` returns the next state and `fed.info()`.
 #
-# In many methods a sample of clients makes local steps. Such a method derives from `LocalWork`, which checks the
-# fields, has an `init` whose state is the model alone (`Model`), draws the clients and their minibatches, and makes the
-# local steps: `self.local_model(client, w, weights)` is the model after them. The `weights` say how much every loss of the
-# client counts; `client.objective_weights(w)` are those of the mean objective. If the steps have another direction, write
-# it as a function of the point and the step. In FedProx a client also pays for its distance from the server's model, and
-# the method that runs at a client ends with:
+# In many methods a sample of clients makes local steps. Such a method derives from `LocalWork`. This class checks the
+# fields, draws the clients and their minibatches, and makes the steps; its `init` has the model alone as state (`Model`).
+# `self.local_model(client, w, weights)` is a client's model after the steps. The `weights` say how much each of the
+# client's losses counts; for the mean objective they are `client.objective_weights(w)`.
+#
+# A method whose steps have another direction gives this direction as a function of the point and the step. FedProx adds
+# a pull to the server's model. What it does at a client ends with:
 #
 # ```python
 # def gradient(u, step):
