@@ -326,10 +326,11 @@ def shorten_verdicts(app: Sphinx, doctree: nodes.document) -> None:
 def verdict_line(env: BuildEnvironment, study: Study, claim: Claim) -> nodes.list_item:
     """A claim, what the paper says, and the verdict by every reading."""
     row = evaluate(env, study, claim)
-    line = paragraph(claim_link(env, claim.id), nodes.Text(f" {claim.wording} "))
-    line += badge(row.outcome.label, row.outcome.verdict)
-    for name, outcome in row.readings.items():
-        line += [nodes.Text(" "), nodes.emphasis("", sentence(name)), nodes.Text(" ")]
+    line = paragraph(claim_link(env, claim.id), nodes.Text(f" {claim.wording}"))
+    for name, outcome in {claim.reading: row.outcome, **row.readings}.items():
+        line += nodes.Text(" ")
+        if row.readings:  # several: say which
+            line += [nodes.emphasis("", sentence(name)), nodes.Text(" ")]
         line += badge(outcome.label, outcome.verdict)
     return nodes.list_item("", line)
 
