@@ -32,6 +32,14 @@ PARAMETERS = parameters(
         tuple(range(10)),
         (0, 1),
     ),
+    fine_rates=("the fine grid of SGD's first step sizes", claims.FINE_RATES, (0.3,)),
+    fine_falls=("the fine grid of the exponents", claims.FINE_FALLS, (0.0,)),
+    tuning_seeds=("seeds on which SGD is tuned over the fine grid", (0, 1, 2), (2,)),
+    fresh_seeds=(
+        "seeds that compare SSCA with this SGD, which no run had before",
+        tuple(range(500, 520)),
+        (3, 4),
+    ),
     **common.TASK,
 )
 

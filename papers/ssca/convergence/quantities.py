@@ -14,7 +14,15 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
-from papers.kit.quantities import Label, Labels, Quantities, estimates, name_of, row
+from papers.kit.quantities import (
+    Label,
+    Labels,
+    Quantities,
+    along,
+    estimates,
+    name_of,
+    row,
+)
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.counts import bits_off, counted, megabits
@@ -75,7 +83,8 @@ def numbers(trace: Trace, p: Params) -> dict[str, Number]:
     if str(labels["method"]).startswith("sgd"):
         step = trace.config["algorithm"]["lr"]
         means |= {"lr": exact(step["scale"]), "fall": exact(step["exponent"])}
-    return means if labels["start"] == "he" else means | megabits(trace, p)
+    plain = labels["start"] == "usual" and labels["draw"] == "usual"
+    return means | megabits(trace, p) if plain else means
 
 
 def shown(traces: Traces) -> dict[str, Trace]:
@@ -106,7 +115,26 @@ def differences(values: pd.DataFrame, p: Params) -> pd.DataFrame:
         apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             tables.append(estimates(apart, {"accuracy": "points"}, **run, minus=against))
+    for run in fresh(p, "sgd"):
+        rows = along(values, [], DEFAULTS, **run)
+        if len(rows):
+            labels = {**run, "method": "ssca", "minus": "nothing"}
+            tables.append(estimates(halves_apart(rows[["area"]]), **labels))
     return pd.concat(tables) if tables else pd.DataFrame()
+
+
+def fresh(p: Params, method: str) -> Iterator[dict[str, Label]]:
+    """The labels of a method's runs on the fresh seeds."""
+    for split in SPLITS:
+        for b in sorted(map(int, p["batches"])):
+            yield {"draw": "fresh", "split": split, "method": method, "B": b}
+
+
+def halves_apart(rows: pd.DataFrame) -> pd.DataFrame:
+    """The values of the first half of the seeds minus those of the second: null data."""
+    half = len(rows) // 2
+    second = rows[half : 2 * half].set_index(rows.index[:half])
+    return rows[:half] - second
 
 
 def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
@@ -128,3 +156,8 @@ def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
         for b in batches:
             run = {"start": start, "method": "ssca", "B": b}
             yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
+            for level in p["levels"]:
+                run = {"start": start, "method": "limit", "B": b, "U": float(level)}
+                yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
+    for run in fresh(p, "ssca"):
+        yield "sgd", run, {**run, "method": "sgd"}

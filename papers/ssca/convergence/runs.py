@@ -17,11 +17,14 @@ from papers.ssca import common
 from papers.ssca.common import SPLITS, digits_problem, vertical_problem
 
 KEEP = ("cost", "accuracy", "norm")
+SEEDS = {"tuning": "tuning_seeds", "fresh": "fresh_seeds"}  # draw -> parameter
 WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
 
 #: The labels of runs: `B` is the batch of a client, `a` and `p` are the first step size of SGD and
-#: the exponent with which it falls. `sgd2` has two local steps.
+#: the exponent with which it falls. `sgd2` has two local steps. Runs of the draw `tuning` are SGD
+#: over a fine grid, those of the draw `fresh` compare SSCA with the best point of it.
 DEFAULTS: dict[str, Label | None] = {
+    "draw": "usual",
     "start": "usual",
     "split": None,
     "method": None,
@@ -31,6 +34,11 @@ DEFAULTS: dict[str, Label | None] = {
     "p": None,
     "debiased": False,
 }
+
+
+#: Split and batch -> the point (a, p) of the fine grid with the lowest mean cost on the tuning
+#: seeds. Without it no fresh run is declared.
+CHOSEN: dict[tuple[str, int], tuple[float, float]] = {}
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -60,6 +68,9 @@ def runs(p: Params) -> Iterator[Spec]:
     for b in halves(batches):
         yield from sgd(p, "samples", b, local_steps=2)
     yield from from_he(p, min(batches))
+    for split in SPLITS:
+        for b in batches:
+            yield from beside_tuned(p, split, b)
 
 
 def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
@@ -70,9 +81,10 @@ def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
     problem: Any = partial(make, **common.task(params))
     if labels["start"] == "he":
         problem = partial(he_problem, split=split, **common.task(params))
-    sparse = labels["start"] == "he" or "a" in labels
+    sparse = labels["start"] == "he" or labels["draw"] != "usual" or "a" in labels
     evaluate_every = params["sgd_every" if sparse else "evaluate_every"]
-    seeds = params["start_seeds" if labels["start"] == "he" else "seeds"]
+    usual = "start_seeds" if labels["start"] == "he" else "seeds"
+    seeds = params[SEEDS.get(labels["draw"], usual)]
     return Spec(algorithm, problem, params["rounds"], seeds, evaluate_every, KEEP, labels=labels)
 
 
@@ -85,6 +97,22 @@ def sgd(p: Params, split: str, batch: int, local_steps: int = 1, **labels: Label
             algorithm = common.sgd(split, batch, local_steps, step, clients=int(p["clients"]))
             point: dict[str, Label] = {"split": split, "method": method, "B": batch, "a": a}
             yield run(algorithm, p, **labels, **point, p=fall)
+
+
+def beside_tuned(p: Params, split: str, batch: int) -> Iterator[Spec]:
+    """SGD over the fine grid, and with its best point beside SSCA on fresh seeds."""
+    clients = int(p["clients"])
+    cell: dict[str, Label] = {"split": split, "B": batch}
+    for a in map(float, p["fine_rates"]):
+        for fall in map(float, p["fine_falls"]):
+            algorithm = common.sgd(split, batch, 1, PowerLaw(a, fall), clients=clients)
+            yield run(algorithm, p, draw="tuning", **cell, method="sgd", a=a, p=fall)
+    if (split, batch) in CHOSEN:
+        step = PowerLaw(*CHOSEN[split, batch])
+        tuned = common.sgd(split, batch, 1, step, clients=clients)
+        yield run(tuned, p, draw="fresh", **cell, method="sgd")
+        method = common.ssca(split, batch, clients=clients)
+        yield run(method, p, draw="fresh", **cell, method="ssca")
 
 
 def from_he(p: Params, batch: int) -> Iterator[Spec]:
