@@ -238,6 +238,29 @@ def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Label
     return (one.loc[shared] - other.loc[shared]).dropna(axis="columns", how="all")
 
 
+def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.DataFrame:
+    """The measures of a run on its first seeds minus those on its last: null data.
+
+    Parameters
+    ----------
+    values, defaults : as in `minus`.
+    run : the labels of the run.
+
+    Returns
+    -------
+    A row a pair of seeds, of half of the seeds or, if there are three, of two that share one; empty
+    where there are fewer.
+    """
+    rows = along(values, [], defaults, **run)
+    rows = rows.drop(columns={"run", *defaults, *run} & {*rows.columns})
+    if len(rows) < 3:
+        return rows[:0]
+    half = max(2, len(rows) // 2)
+    first = rows[:half]
+    last = rows[-half:].set_index(first.index)
+    return (first - last).dropna(axis="columns", how="all")
+
+
 def row(measure: str, number: Number, **labels: Label) -> Row:
     """A row of a table of quantities, without or with labels."""
     return {

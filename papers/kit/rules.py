@@ -248,6 +248,16 @@ def any_of(*conditions: Condition) -> Condition:
     return _join(" or ", True, conditions)
 
 
+def given(premise: Condition, condition: Condition) -> Condition:
+    """The condition where a premise holds; open where it does not."""
+
+    def decide(n: Numbers) -> State:
+        return condition.holds(n) if premise.holds(n) is True else None
+
+    words = f"{condition.words}, judged only given that {premise.words}"
+    return Condition(words, premise.keys + condition.keys, decide, condition.statements)
+
+
 def _ordered(how: str, steps: Sequence[Condition], keys: tuple[Key, ...]) -> Condition:
     words = f"values {how}: {', '.join(f'`{key}`' for key in keys)}"
     return replace(all_of(*steps), words=words, keys=keys)
@@ -413,15 +423,18 @@ class Size:
     key : the number that measures it.
     printed : the paper's value.
     place : where the paper prints it.
+    spread : by how much the paper says that its value is uncertain.
     """
 
     key: Key
     printed: float
     place: str
+    spread: float = 0.0
 
     def word(self, ours: Number) -> str:
-        """Whether the printed value lies in our interval."""
-        known = AS_PRINTED if ours.low <= self.printed <= ours.high else NOT_AS_PRINTED
+        """Whether the printed value, with its spread, meets our interval."""
+        meets = ours.low - self.spread <= self.printed <= ours.high + self.spread
+        known = AS_PRINTED if meets else NOT_AS_PRINTED
         return "One seed cannot test the printed size" if ours.once else known
 
 

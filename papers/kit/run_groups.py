@@ -56,12 +56,13 @@ def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
 
 
 def work(spec: Spec) -> float:
-    """Rounds times seeds times the rows of the data, where the problem names them."""
+    """Rounds times seeds, participants and rows of the data, where a run names these."""
     named = getattr(spec.problem, "keywords", {})
     rows = getattr(spec.algorithm, "batch_size", None) or next(
         filter(None, map(named.get, ROWS)), 1
     )
-    return float(spec.rounds * len(spec.seeds) * rows)
+    participants = getattr(spec.algorithm, "participants", None) or 1
+    return float(spec.rounds * len(spec.seeds) * participants * rows)
 
 
 def hours_for(study: Study, claim: Claim, seeds: int) -> float:
