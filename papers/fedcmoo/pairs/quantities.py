@@ -6,6 +6,7 @@ Accuracies are in %. Differences of two methods are paired by seed, on the seeds
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -72,14 +73,19 @@ def unit(measure: str) -> str:
 
 
 def measures(trace: Trace) -> dict[str, Array]:
-    """Final values of a run, the worse task, the gap between both, and rounds, by seed."""
+    """Final values of a run, the worse task, the gap between both, and rounds, by seed.
+
+    Those of round 300, where the authors' demo ends, are those of the end of a shorter run.
+    """
     columns: dict[str, Array] = {}
     for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
         if name in trace.metrics:
             columns[name] = scale(name) * final(trace, name)
-    if trace.rounds[-1] > END:
-        for name in ("accuracy", "accuracy_1", "accuracy_2"):
-            columns[f"{name}_{END}"] = scale(name) * final(trace, name, end=END)
+    end = min(END, int(trace.rounds[-1]))
+    at_demo = {name: final(trace, name, end=end) for name in CURVES}
+    for name in ("accuracy", "accuracy_1", "accuracy_2"):
+        columns[f"{name}_{END}"] = scale(name) * at_demo[name]
+    columns[f"loss_ratio_{END}"] = at_demo["loss_2"] / at_demo["loss_1"]
     columns["worst"] = np.minimum(columns["accuracy_1"], columns["accuracy_2"])
     columns["gap"] = columns["accuracy_1"] - columns["accuracy_2"]
     columns["loss_ratio"] = columns["loss_2"] / columns["loss_1"]
@@ -216,6 +222,11 @@ def differences(values: pd.DataFrame) -> pd.DataFrame:
             continue
         units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
         tables.append(estimates(apart, units, **labels))
+    for data, method, dropout in product(GREY, METHODS, (False, True)):
+        run: dict[str, Label] = {"data": data, "method": method, "dropout": dropout}
+        apart = kit.halves_apart(values, DEFAULTS, run)
+        if len(apart):
+            tables.append(estimates(apart, **run, minus="nothing"))
     return pd.concat(tables) if tables else pd.DataFrame()
 
 

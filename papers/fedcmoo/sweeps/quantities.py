@@ -14,7 +14,7 @@ from papers.fedcmoo.common import GREY
 from papers.fedcmoo.sweeps.runs import DEFAULTS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
-from papers.kit.quantities import Quantities, Row, row, run_of
+from papers.kit.quantities import Quantities, Row, row, run_of, sweep
 from papers.kit.study import Params, Traces
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
@@ -22,8 +22,9 @@ LATE = 0.9  # final: the mean over the evaluations from this share of the rounds
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, and FedCMOO's lead by the number of local steps."""
-    leads = [lead for data in GREY for lead in leads_on(data, traces, p)]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(leads)], DEFAULTS)
+    rows = [lead for data in GREY for lead in leads_on(data, traces, p)]
+    rows += [slope for data in GREY for slope in slopes_on(data, traces)]
+    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:
@@ -59,8 +60,34 @@ def imbalance(losses: Array, ratios: tuple[float, float]) -> list[float]:
     return [float(balancing(torch.tensor(of_seed), preference)[1]) for of_seed in losses]
 
 
+def slopes_on(data: str, traces: Traces) -> Iterator[Row]:
+    """The slope of log F_1 / F_2 over log r_2 / r_1 by seed; 1 where the preference is met.
+
+    That of the order `permuted` gives the seeds' quotients other preferences, in turn: null data.
+    """
+    runs = sweep(traces, DEFAULTS, "ratio", data=data)
+    if len(runs) < 2:
+        return
+    preferences = np.log([*runs])
+    quotients = np.log([final(run, "loss_1") / final(run, "loss_2") for run in runs.values()])
+    yield row("slope", mean(slopes(preferences, quotients)), data=data)
+    turned = np.stack(
+        [np.roll(quotients[:, seed], 1 + seed) for seed in range(quotients.shape[1])], axis=1
+    )
+    yield row("slope", mean(slopes(preferences, turned)), data=data, order="permuted")
+
+
+def slopes(x: Array, y: Array) -> Array:
+    """The least squares slope of every column of y over x."""
+    centred = x - x.mean()
+    return np.asarray(centred @ y / (centred @ centred))
+
+
 def leads_on(data: str, traces: Traces, p: Params) -> Iterator[Row]:
-    """FedCMOO minus FSMGDA in points, with each number of local steps; most minus fewest steps."""
+    """FedCMOO minus FSMGDA in points, with each number of local steps; most minus fewest steps.
+
+    Also that on the first seeds minus that on the last: null data.
+    """
     leads = {}
     for steps in p["steps"]:
         ours = run_of(traces, DEFAULTS, data=data, method="fedcmoo", steps=steps)
@@ -70,3 +97,7 @@ def leads_on(data: str, traces: Traces, p: Params) -> Iterator[Row]:
     most = max(leads)
     growth = mean(leads[most] - leads[min(leads)], "points")
     yield row("lead", growth, data=data, steps=most, minus="fewest")
+    pairs = max(2, len(leads[most]) // 2)
+    if len(leads[most]) > 2:
+        null = mean(leads[most][:pairs] - leads[most][-pairs:], "points")
+        yield row("lead", null, data=data, steps=most, minus="nothing")
