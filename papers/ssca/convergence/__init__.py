@@ -32,6 +32,7 @@ PARAMETERS = parameters(
         tuple(range(10)),
         (0, 1),
     ),
+    fine_batches=("batches for which SGD has a fine grid", claims.FINE_BATCHES, (10,)),
     fine_rates=("the fine grid of SGD's first step sizes", claims.FINE_RATES, (0.3,)),
     fine_falls=("the fine grid of the exponents", claims.FINE_FALLS, (0.0,)),
     tuning_seeds=("seeds on which SGD is tuned over the fine grid", (0, 1, 2), (2,)),

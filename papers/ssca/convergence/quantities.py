@@ -18,7 +18,6 @@ from papers.kit.quantities import (
     Label,
     Labels,
     Quantities,
-    along,
     estimates,
     name_of,
     row,
@@ -115,26 +114,12 @@ def differences(values: pd.DataFrame, p: Params) -> pd.DataFrame:
         apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             tables.append(estimates(apart, {"accuracy": "points"}, **run, minus=against))
-    for run in fresh(p, "sgd"):
-        rows = along(values, [], DEFAULTS, **run)
-        if len(rows):
-            labels = {**run, "method": "ssca", "minus": "nothing"}
-            tables.append(estimates(halves_apart(rows[["area"]]), **labels))
+    different = {name_of(run, DEFAULTS): run for _, run, _ in compared(p)}
+    for run in different.values():
+        apart = kit.halves_apart(values, DEFAULTS, run)
+        if len(apart):
+            tables.append(estimates(apart, {"accuracy": "points"}, **run, minus="nothing"))
     return pd.concat(tables) if tables else pd.DataFrame()
-
-
-def fresh(p: Params, method: str) -> Iterator[dict[str, Label]]:
-    """The labels of a method's runs on the fresh seeds."""
-    for split in SPLITS:
-        for b in sorted(map(int, p["batches"])):
-            yield {"draw": "fresh", "split": split, "method": method, "B": b}
-
-
-def halves_apart(rows: pd.DataFrame) -> pd.DataFrame:
-    """The values of the first half of the seeds minus those of the second: null data."""
-    half = len(rows) // 2
-    second = rows[half : 2 * half].set_index(rows.index[:half])
-    return rows[:half] - second
 
 
 def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
@@ -159,5 +144,7 @@ def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
             for level in p["levels"]:
                 run = {"start": start, "method": "limit", "B": b, "U": float(level)}
                 yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
-    for run in fresh(p, "ssca"):
-        yield "sgd", run, {**run, "method": "sgd"}
+    for split in SPLITS:
+        for b in map(int, p["fine_batches"]):
+            run = {"draw": "fresh", "split": split, "method": "ssca", "B": b}
+            yield "sgd", run, {**run, "method": "sgd"}

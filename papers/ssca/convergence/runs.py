@@ -38,7 +38,10 @@ DEFAULTS: dict[str, Label | None] = {
 
 #: Split and batch -> the point (a, p) of the fine grid with the lowest mean cost on the tuning
 #: seeds. Without it no fresh run is declared.
-CHOSEN: dict[tuple[str, int], tuple[float, float]] = {}
+CHOSEN: dict[tuple[str, int], tuple[float, float]] = {
+    ("samples", 100): (2.8, 0.45),
+    ("features", 100): (2.0, 0.3),
+}
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -69,7 +72,7 @@ def runs(p: Params) -> Iterator[Spec]:
         yield from sgd(p, "samples", b, local_steps=2)
     yield from from_he(p, min(batches))
     for split in SPLITS:
-        for b in batches:
+        for b in map(int, p["fine_batches"]):
             yield from beside_tuned(p, split, b)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.kit import quantities as kit
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.quantities import Quantities, Row, row, sweep
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
@@ -22,7 +22,8 @@ SWEPT = {"ssca": "ridge", "limit": "U"}  # what varies along the curve of a meth
 
 def derive(traces: Traces, _: Params) -> Quantities:
     """Where every run ends; the order along each curve; Theorem 5's gradients."""
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(orders(traces))], DEFAULTS)
+    rows = [*orders(traces), *below_limit(traces)]
+    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:
@@ -34,6 +35,19 @@ def measures(trace: Trace) -> dict[str, Number]:
     if labels["method"] == "limit":
         numbers["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
     return numbers
+
+
+def below_limit(traces: Traces) -> Iterator[Row]:
+    """How many of all final models with a limit U have a cost below it, and how many there are."""
+    costs = [
+        final(trace, "cost") < float(kit.labels_of(trace)["U"])
+        for trace in traces.values()
+        if kit.labels_of(trace)["method"] == "limit"
+    ]
+    if costs:
+        flags = np.concatenate(costs)
+        yield row("below", exact(flags.sum(), "models"), models="all")
+        yield row("models", exact(len(flags), "models"), models="all")
 
 
 def final(trace: Trace, metric: str) -> Array:
