@@ -93,8 +93,9 @@ CELLS = tuple(
 class Printed(NamedTuple):
     """A printed test accuracy in %, and what the authors' file says that it is the maximum of.
 
-    The column, norm (none in Table 3) and method say which; `at_100` and `last` are the file's
-    values after round 100 and at the end, `lam` and `radius` its setting. None where no file tells.
+    The column, norm (none in Table 3) and method say which; `spread` stands behind a +- as a share,
+    and the paper does not say what it is. `at_100` and `last` are the file's values after round 100
+    and at the end, `lam` and `radius` its setting. None where no file tells.
     """
 
     table: int
@@ -102,6 +103,7 @@ class Printed(NamedTuple):
     norm: str
     method: str
     value: float
+    spread: float
     at_100: float | None
     last: float | None
     lam: float | None
@@ -111,13 +113,24 @@ class Printed(NamedTuple):
 def _read() -> Iterator[Printed]:
     with Path(__file__).with_name("printed.csv").open(encoding="utf-8", newline="") as file:
         for table, column, norm, method, *numbers in list(csv.reader(file))[1:]:
-            value, *optional = (float(x) if x else None for x in numbers)
+            value, spread, *optional = (float(x) if x else None for x in numbers)
             assert value is not None
-            yield Printed(int(table), column, norm, method, value, *optional)
+            assert spread is not None
+            yield Printed(int(table), column, norm, method, value, spread, *optional)
 
 
 #: Every value of Tables 1 to 3.
 PRINTED = tuple(_read())
+
+
+def spread_of(column: str, norm: str, first: str, second: str) -> float:
+    """The spread of the difference of two methods' printed values, in points."""
+    squares = [
+        (100 * x.spread) ** 2
+        for x in PRINTED
+        if (as_coded(x.column), x.norm) == (as_coded(column), norm) and x.method in (first, second)
+    ]
+    return float(sum(squares) ** 0.5)
 
 
 def as_coded(column: str) -> str:

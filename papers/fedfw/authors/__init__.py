@@ -7,7 +7,6 @@ over three splits; it counts as the same within one point, as near up to three, 
 
 from __future__ import annotations
 
-from papers.fedfw.authors import claims
 from papers.fedfw.authors.quantities import derive
 from papers.fedfw.authors.runs import GUESSING, specs
 from papers.kit.parameters import parameters
@@ -34,7 +33,6 @@ STUDY = Study(
     paper="D",
     specs=specs,
     derive=derive,
-    claims=claims.CLAIMS,
     watch=GUESSING,
     **PARAMETERS,
 )

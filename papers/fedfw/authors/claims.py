@@ -1,16 +1,12 @@
-"""What FedFW's tables say of generated data, and what judges it."""
+"""Rules about FedFW's tables on generated data, which study `fw_common` judges."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from papers.fedfw.authors.quantities import difference
 from papers.fedfw.authors.runs import DEFAULTS, Labels, pairs
-from papers.fedfw.cells import TABLE_3, TABLES
-from papers.kit.claims import Claim
-from papers.kit.health import Needs
+from papers.fedfw.cells import TABLE_3, TABLES, spread_of
 from papers.kit.quantities import Query, name_of
-from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, of
+from papers.kit.rules import Condition, Control, Rule, Size, of
 
 NET = {"mclr": "logistic regression", "dnn": "60-20-10"}
 SPLIT = {"iid": "IID", "classes": "three classes"}
@@ -42,6 +38,14 @@ def printed(labels: Labels) -> float:
     return round(ours - theirs, 2)
 
 
+def spread(labels: Labels) -> float:
+    """The printed spread of this difference, in points."""
+    if "users" in labels:
+        return spread_of(f"mclr_synthetic_{labels['split']}", "", "sto", "feddr")
+    column = f"{labels['net']}_synthetic_{labels['split']}"
+    return spread_of(column, str(labels["norm"]), "fedfw", "feddr")
+
+
 def as_printed(labels: Labels) -> Condition:
     """Whether a difference has the sign of the printed one."""
     gap = of("best", **labels)
@@ -57,7 +61,7 @@ def order(
         note=note,
         control=control,
         sizes=tuple(
-            Size(Query.of("best", **labels), printed(labels), f"{table}, {text}")
+            Size(Query.of("best", **labels), printed(labels), f"{table}, {text}", spread(labels))
             for text, labels in cells.items()
         ),
     )
@@ -82,25 +86,3 @@ def runs_of(norm: str = "") -> tuple[str, ...]:
         if run.get("norm", "") == norm:
             names += [name_of(run, DEFAULTS), name_of(rival, DEFAULTS)]
     return tuple(names)
-
-
-paper = partial(Claim, paper="D")
-CLAIMS = (
-    paper(
-        id="fedfw/C16",
-        place="Tables 1, 2",
-        wording="With the l2 ball FedFW is ahead of FedDR on generated data, IID and non-IID.",
-        rule=tables("l2", "FedFW above FedDR", EXCHANGED),
-        runs=runs_of("l2"),
-        figure="waterfall",
-        needs=Needs(paper={"rounds": 1000}),
-    ),
-    paper(
-        id="fedfw/C17",
-        place="Table 3",
-        wording="FedFW-sto is ahead of FedDR on generated data, IID and non-IID.",
-        rule=table_3(EXCHANGED),
-        runs=runs_of(),
-        needs=Needs(paper={"rounds": 300}),
-    ),
-)

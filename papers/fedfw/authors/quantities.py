@@ -74,12 +74,16 @@ def measures(trace: Trace) -> dict[str, Array]:
 def counted(numbers: Numbers) -> list[Row]:
     """How many printed values are the same, near and apart, and how many have no run."""
     apart = []
+    meets = 0
     for printed in PRINTED:
         ours = numbers.get(Query.of("best", **run_of(printed)))
         if ours is not None:
             apart.append(abs(ours.value - printed.value))
+            spread = 100 * printed.spread
+            meets += bool(ours.low - spread <= printed.value <= ours.high + spread)
     distance = np.array(apart)
     counts = {
+        "meets": meets,
         "same": (distance <= SAME).sum(),
         "near": ((distance > SAME) & (distance <= NEAR)).sum(),
         "apart": (distance > NEAR).sum(),

@@ -27,7 +27,7 @@ def forensics(numbers: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 
         ours = numbers.get(Query.of("best", **run_of(x)))
         words = text.get(written(x))
         rows[label(x)] = {
-            "printed": f"{x.value:.2f}",
+            "printed": f"{x.value:.2f} ± {100 * x.spread:.2g}",
             "authors' file": "no artefact is public" if x.last is None else "the maximum",
             "file, round 100": ABSENT if x.at_100 is None else f"{x.at_100:.2f}",
             "file, last": ABSENT if x.last is None else f"{x.last:.2f}",

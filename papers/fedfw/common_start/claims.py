@@ -16,7 +16,8 @@ from papers.kit.rules import Control
 
 FROZEN = (
     " All of FedDR's clients start at one random model, and minibatches have a fixed order, as in "
-    "the published code. Rule and control were committed before the splits were drawn."
+    "the published code. Rule and control were committed before the splits were drawn. On three "
+    "splits before, every client of FedDR had had a start of its own, which misreads the code."
 )
 
 

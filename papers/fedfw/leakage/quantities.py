@@ -14,6 +14,7 @@ from papers.kit.quantities import Quantities, estimates
 from papers.kit.study import Params, Traces
 
 CLEAR = 60.0  # dB: an error below a thousandth of the range; eight bits a pixel have 59
+LOST = 0.0  # dB: an error as large as the range; how far beyond a search diverges tells nothing
 SEEN = 25.0  # dB: a picture that one recognizes
 #: Signals that are compared.
 PAIRS = (("gradient", "l2"), ("gradient", "tensors"), ("l2", "l1"), ("tensors", "l1"))
@@ -24,13 +25,15 @@ def derive(traces: Traces, _: Params) -> Quantities:
 
     Those of all data have the mean over data sets and networks.
     """
-    apart = differences(kit.measured(traces, lambda trace: {"psnr": last(trace)}))
+    ends = bounded(kit.measured(traces, lambda trace: {"psnr": last(trace)}))
+    apart = differences(ends)
     mean_apart = apart.groupby(level=["draw", "seed"]).mean()
     units = dict.fromkeys(apart, "dB")
     tables = [
         kit.of_runs(traces, measures),
         estimates(apart, units),
         estimates(mean_apart, units, data="all"),
+        estimates(nothing(ends), {"nothing": "dB"}),
     ]
     return Quantities.of(tables, DEFAULTS)
 
@@ -58,12 +61,29 @@ def first_seen(psnr: Array) -> Array:
     return steps
 
 
-def differences(values: pd.DataFrame) -> pd.DataFrame:
-    """Differences of the final PSNR, each capped at 60 dB: such pictures are equal to the eye.
+def bounded(values: pd.DataFrame) -> pd.DataFrame:
+    """The final PSNR by seed, a column a signal, each between 0 and 60 dB.
 
-    For every seed the better of the two attacks on the l1 oracle counts.
+    Above 60 dB pictures are equal to the eye, below 0 none is there. For every seed the better of
+    the two attacks on the l1 oracle counts.
     """
     index = ["draw", "data", "network", "seed"]
-    end = values.set_index([*index, "signal"])["psnr"].clip(upper=CLEAR).unstack("signal")
-    end["l1"] = end[["l1", "soft"]].max(axis=1)
-    return pd.DataFrame({f"{a}_minus_{b}": end[a] - end[b] for a, b in PAIRS})
+    within = values.set_index([*index, "signal"])["psnr"].clip(lower=LOST, upper=CLEAR)
+    ends = within.unstack("signal")
+    ends["l1"] = ends[["l1", "soft"]].max(axis=1)
+    return ends
+
+
+def differences(ends: pd.DataFrame) -> pd.DataFrame:
+    """Differences of the bounded PSNR of two signals."""
+    return pd.DataFrame({f"{a}_minus_{b}": ends[a] - ends[b] for a, b in PAIRS})
+
+
+def nothing(ends: pd.DataFrame) -> pd.DataFrame:
+    """The PSNR from gradients on half of the seeds minus that on the others: null data."""
+    places = []
+    for _, gradient in ends["gradient"].groupby(level=["draw", "data", "network"]):
+        half = len(gradient) // 2
+        second = gradient[half : 2 * half].set_axis(gradient.index[:half])
+        places.append(gradient[:half] - second)
+    return pd.DataFrame({"nothing": pd.concat(places)})
