@@ -157,6 +157,9 @@
 # the second loss, to first order.
 # ```
 #
+# With two objectives, $\mathcal J$ can be empty: for $r=\mathbf 1$, $\mathbf F=(3,1)$ and $\nabla F_1=\nabla F_2$ both
+# entries of $Ga$ are negative, and every $w$ raises $\mu$.
+#
 # Without the constraint for $\mathcal J^*$, $w=(0,1,0)$ would lower $\mu$ but raise the worst loss. On random instances
 # with three or five objectives the program raises $\mu$ in about one case in a hundred (table below).
 #
@@ -415,6 +418,8 @@ check(
 check("    without the constraint for J*, w = (0, 1, 0) has w'Ga > 0.4", (G @ a)[1] > 0.4)
 ahead = imbalance["along J w, the program's"]
 check("mu falls for small steps along -J a", imbalance["along J a"][1] < mu)
+_, two = balance(np.ones(2), np.array([3.0, 1.0]))
+check("two equal gradients with losses 3 and 1: all weights raise mu", (np.ones((2, 2)) @ two < 0).all())
 check("mu rises for all 100 steps up to 1/2 along -J w", (np.diff(ahead) > 0).all())
 slope = (ahead[1] - mu) / etas[1]
 _ = check(

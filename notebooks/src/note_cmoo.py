@@ -13,8 +13,8 @@
 # * **Two constants can be smaller.** In Theorem 1, the constant $C_1$ can be replaced by $C_2\le C_1$
 #   ({eq}`eq-cmoo-constants`). In Lemma 7, on the effect of local steps, the term without the noise $\sigma_l$ shrinks
 #   by a factor of at least $2\sqrt2$, and no condition on the step size is needed.
-# * **Corollary 1.1** omits the initial losses, and its step size $\beta$ for the weights has the wrong units
-#   ({prf:ref}`cmoo-corollary`).
+# * **Corollary 1.1** hides the initial losses in its $O$, as it declares, and its step size $\beta$ for the weights has
+#   the wrong units ({prf:ref}`cmoo-corollary`).
 
 # %% [markdown]
 # ## Setting
@@ -341,9 +341,9 @@
 # ```
 #
 # Apply Young's inequality to the products of $b$ and $\sigma_l$, and $b^2\le C$ to $Cb^2$. Then {eq}`eq-cmoo-corollary`
-# is $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's
-# rate omits $L\delta$. Without this term it is right for a fixed problem and $T\to\infty$, but not uniformly in
-# $\delta$: a model that starts far away on a slope $b$ is still on this slope after $T$ rounds (checked below).
+# is $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C
+# declares that $O$ swallows numerical constants and $L$, and with them its rate hides $L\delta$. It is right for a fixed
+# problem and $T\to\infty$, but not uniformly in $\delta$: a model that starts far away on a slope $b$ is still on this slope after $T$ rounds (checked below).
 #
 # Moreover, $b^2+C^2$ adds the square of a gradient to a fourth power, since $C$ has the unit of $b^2$. The cause is
 # that $\beta=\frac1{M\sqrt T}$ lacks the unit $\frac1{\text{gradient}^2}$, which $\beta=\frac1{MC\sqrt T}$ has.
@@ -381,13 +381,13 @@
 # * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). We know no run that violates the printed
 #   theorem.
 # * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$ instead of $\nabla F_k$.
-# * **Lemmas 2, 4 and 5** print $\frac{1+q}{n'}$ instead of $\frac{1+q}{n'}\sigma_l^2$ in some displays, which are then
-#   false for $\sigma_l>1$ (checked below).
+# * **Lemmas 2, 4 and 5** drop the factor $\sigma_l^2$ after $\frac{1+q}{n'}$ in some displays, a slip: Lemma 3,
+#   Theorem 1 and the proofs have it. Read literally, these displays are false for $\sigma_l>1$ (checked below).
 # * **Equations 13 and 14** print $2\sum_iR_i^\top(H-H_i)$ in two forms that differ by a transpose. Each is right only
 #   after symmetrisation.
 # * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
-# * **The theorem does not cover** the variant in C's experiments, with a biased randomized SVD, one set of clients for
+# * **The theorem does not cover**, as C says, the variant in C's experiments, with a biased randomized SVD, one set of clients for
 #   the Gram matrix and the step, $K>1$ steps for the weights, and gradients that are used twice.
 # ```
 

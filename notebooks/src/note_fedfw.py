@@ -371,8 +371,9 @@
 #
 # * **(43) and (44)** are false ({prf:ref}`fw-example-43`); {eq}`eq-fw-theorem` and {eq}`eq-fw-excess` replace them.
 #   (42) writes expectations given the past instead of total expectations.
-# * **Lemma 2** states $\frac{LD}N$ instead of its proof's $\frac{LD}{\sqrt N}$. The proof's bound
-#   $N\lVert\nabla F(x^\star)\rVert$ of the gradient at $X^\star$ is false ({prf:ref}`fw-example-2`).
+# * **Lemma 2** states $\frac{LD}N$ instead of its proof's $\frac{LD}{\sqrt N}$. The proof's last
+#   line bounds the gradient at $X^\star$ by $N\lVert\nabla F(x^\star)\rVert$, which is false ({prf:ref}`fw-example-2`) and
+#   not used: the printed $G$ contains the gradient at $X^\star$ itself.
 # * **(38)** is true with the corrected $G$; {eq}`eq-fw-excess` is smaller on all instances below.
 # * **Step 6** of Algorithm 1 is right only if all clients take part ({prf:ref}`fw-lemma-average`).
 # * **Lemma 1** prints a matrix of ones of size $d\times N$ instead of $N\times N$.

@@ -2,8 +2,8 @@
 # # SSCA: what the messages give away
 #
 # {cite:t}`ye2021ssca` (Y below) call a message safe if its equations for the raw data have infinitely many solutions.
-# They do not verify this condition for their network. This note examines it for the server's view in Algorithms 1 and 2
-# and for the other clients' view in Algorithms 3 and 4.
+# They do not verify this condition for their network. This note examines it for the server's view in Algorithms 1 and
+# 2, for the server's view in Algorithms 3 and 4, and for the other clients' view there.
 #
 # **The server's view fails the condition.** The server can recover a batch of one sample completely. Of a larger batch
 # it learns the space that the samples span ({prf:ref}`ssca-lemma-span`).
@@ -44,6 +44,11 @@
 # **Counting.** The messages of a batch are $d=JK+LJ$ equations for $KB$ unknown pixels. The rows of $\bar C$ add up to
 # 0, so $J$ equations are redundant. For Y's network, $K=784$, $d=101632$ and $d-J=101504$. So there are at least as
 # many equations as unknowns for $B\le129$, hence for Y's batch sizes in Algorithms 1 and 2: 1, 10 and 100.
+#
+# **Features split.** In Algorithms 3 and 4 the server receives every block of the gradient, from the clients that hold
+# the block's features. Together these are the same $\bar B$ and $\bar C$, of the one batch that all clients share. So
+# everything above applies to its view, and Y's condition for it fails by the same count for $B\le129$: at $B=10$ and
+# 100 of Y's Figure 3, and not at 1000. {prf:ref}`ssca-lemma-gauge` is about the other clients alone.
 #
 # Counting alone does not show that the batch is determined. But at random points of a small network, the derivative of
 # the messages with respect to the pixels has the largest possible rank, $\min(KB,d-J)$ (below). So if $KB\le d-J$, no
