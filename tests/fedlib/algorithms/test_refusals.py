@@ -96,3 +96,9 @@ def test_weights_that_are_numbers_mean_fixed_weights(method):
     rule = "weights[1] must be positive, got -1.0."
     says(f"{method.__name__}: {rule}", with_weights, method, (1.0, -1.0))
     says(f"{method.__name__}: weights must not be empty, got ().", with_weights, method, ())
+
+
+def test_relative_weights_of_scalarized_are_divided_by_their_sum():
+    state = fl.Scalarized(**WORK, weights=(3.0, 1.0)).init(TWO_OBJECTIVES)
+    assert state.weights.tolist() == [0.75, 0.25]
+    assert torch.equal(state.w, TWO_OBJECTIVES.w0)
