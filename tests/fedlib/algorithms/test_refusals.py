@@ -69,6 +69,11 @@ REFUSED = [
     ),
     (fl.SSCA(**STEPS, batch_size=2), CONSTRAINED, TOO_LARGE),
     (fl.ConstrainedSSCA(**STEPS, penalty=1.0, batch_size=2), CONSTRAINED, TOO_LARGE),
+    (
+        fl.ConstrainedSSCA(**STEPS, penalty=1.0),
+        TWO_OBJECTIVES,
+        "the problem must have one objective, got 2.",
+    ),
     (fl.MiniBatchSGD(lr=LAW, batch_size=2), CONSTRAINED, TOO_LARGE),
 ]
 
@@ -81,6 +86,11 @@ def test_a_method_names_itself_and_what_does_not_fit(method, problem, rule):
 def test_a_gram_matrix_of_one_client_is_not_refused():
     method = fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=1)
     assert method.init(TWO_OBJECTIVES).weights.tolist() == [0.5, 0.5]
+
+
+def test_the_norm_may_be_minimized_under_several_losses():
+    method = fl.ConstrainedSSCA(**STEPS, penalty=1.0, levels=(1.0, 2.0), objective="norm")
+    assert method.init(TWO_OBJECTIVES).linear.shape == (2, 2)
 
 
 def with_weights(method, weights):

@@ -44,6 +44,7 @@ SEVERAL = [
     fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=1),
     fl.MGDA(lr=0.1),
     fl.Scalarized(**WORK),
+    fl.Scalarized(**WORK, task=1),
 ]
 
 
