@@ -26,4 +26,4 @@ def test_the_drift_is_the_distance_of_the_local_models_from_their_mean():
         models.append(u)
     apart = torch.stack(models) - torch.stack(models).mean(0)
     expected = apart.square().sum(1).mean().sqrt()
-    torch.testing.assert_close(torch.as_tensor(trace.info["drift"][0, 0]), expected)
+    torch.testing.assert_close(torch.as_tensor(trace.info["drift"][0, 0]).float(), expected)
