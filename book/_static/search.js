@@ -30,6 +30,7 @@ const BookSearch = {
     "reconstruct reconstruction invert inversion recover",
     "install setup installation environment",
     "bit communication bandwidth traffic",
+    "hardware machine computer processor",
     "fast speed runtime quick slow benchmark",
     "licence license",
     "figure plot chart fig",

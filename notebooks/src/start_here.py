@@ -34,8 +34,9 @@ sharpness = 6.7  # beta, the slope of soft switching; the theorems ask for at le
 # \end{aligned}
 # $$
 #
-# The number $c$ is `limit` in the code. Eight people live and work in two neighbouring quarters, two far out. All models
-# with $g(w)\le\epsilon$ form a disc around the mean of the workplaces.
+# The number $c$ is `limit` in the code. We choose it so that $g(w)=\frac12\lVert w-\bar b\rVert^2-\frac12$, where $\bar b$
+# is the mean of the workplaces. So all models with $g(w)\le\epsilon$ form a disc around $\bar b$. Eight people live and
+# work in two neighbouring quarters, two far out.
 
 # %% tags=["nbval-check-output"]
 import torch

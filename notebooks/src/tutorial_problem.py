@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Bring your own problem
 #
-# In about thirty lines, this page builds a constrained federated problem from a table whose rows belong to different
-# owners, a network, and a loss that must stay below a level.
+# In about thirty lines, this page adds a constraint to the training of a network. It starts from a table whose rows
+# belong to different owners, and a second loss that must stay below a level.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
 # have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level.
