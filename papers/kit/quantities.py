@@ -261,6 +261,13 @@ def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.Da
     return (first - last).dropna(axis="columns", how="all")
 
 
+def permuted(values: NDArray[Any]) -> NDArray[Any]:
+    """Values `[runs, S]` of a sweep, those of every seed turned on to other runs: null data."""
+    runs, seeds = values.shape
+    turned = [np.roll(values[:, seed], 1 + seed % max(1, runs - 1)) for seed in range(seeds)]
+    return np.stack(turned, axis=1)
+
+
 def row(measure: str, number: Number, **labels: Label) -> Row:
     """A row of a table of quantities, without or with labels."""
     return {

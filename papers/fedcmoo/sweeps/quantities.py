@@ -71,10 +71,8 @@ def slopes_on(data: str, traces: Traces) -> Iterator[Row]:
     preferences = np.log([*runs])
     quotients = np.log([final(run, "loss_1") / final(run, "loss_2") for run in runs.values()])
     yield row("slope", mean(slopes(preferences, quotients)), data=data)
-    turned = np.stack(
-        [np.roll(quotients[:, seed], 1 + seed) for seed in range(quotients.shape[1])], axis=1
-    )
-    yield row("slope", mean(slopes(preferences, turned)), data=data, order="permuted")
+    null = mean(slopes(preferences, kit.permuted(quotients)))
+    yield row("slope", null, data=data, order="permuted")
 
 
 def slopes(x: Array, y: Array) -> Array:

@@ -209,7 +209,7 @@ def slopes(
     fixed: Labels,
     scale: Callable[[Array], Array],
 ) -> Iterator[Row]:
-    """The slope of some measures over a sweep; none of a single run."""
+    """The slope of some measures over a sweep, and that of null data; none of a single run."""
     runs = sweep(traces, DEFAULTS, label, **fixed)
     if len(runs) < 2:
         return
@@ -217,6 +217,7 @@ def slopes(
     for name, measure in measured.items():
         y = scale(np.array([measure(run) for run in runs.values()]))
         yield row(name, mean(np.polyfit(x, y, 1)[0]), **fixed)
+        yield row(name, mean(np.polyfit(x, kit.permuted(y), 1)[0]), **fixed, order="permuted")
 
 
 def straight(values: Array) -> Array:

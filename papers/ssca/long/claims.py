@@ -38,6 +38,8 @@ def kept(steps: str) -> Rule:
             at_small_penalty[above(steps=steps)] = above(c=1.0)
     return Rule(
         {"every returned model has F < U": {text: most(cell) < 0 for text, cell in cells.items()}},
+        note="With step sizes that satisfy (6), most models are below U; no setting is known with "
+        "which all are.",
         control=Control("a penalty that starts at 1, below the multiplier", at_small_penalty),
     )
 

@@ -65,10 +65,14 @@ def orders(traces: Traces) -> Iterator[Row]:
             ends = {m: np.array([final(run, m) for run in runs.values()]) for m in METRICS}
             order = correlation(ends["cost"], ends["norm"])
             yield row("order", order, split=split, method=method)
+            null = correlation(kit.permuted(ends["cost"]), ends["norm"])
+            yield row("order", null, split=split, method=method, order="permuted")
             if method == "limit":
                 levels = np.broadcast_to(np.array([*runs])[:, None], ends["cost"].shape)
                 order = correlation(levels, ends["accuracy"])
                 yield row("accuracy_order", order, split=split, method=method)
+                null = correlation(levels, kit.permuted(ends["accuracy"]))
+                yield row("accuracy_order", null, split=split, method=method, order="permuted")
 
 
 def correlation(x: Array, y: Array) -> Number:
