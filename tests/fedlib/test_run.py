@@ -118,7 +118,12 @@ def test_the_callers_number_of_threads_is_restored():
 
 
 def test_fill_and_floats_know_the_ingredients_but_not_what_decides_shapes():
-    assert floats(SGM) == {"lr": 0.3, "tolerance": 0.05, "level": 0.0, "switch.beta": 40.0}
+    assert floats(SGM) == {
+        "lr": 0.3,
+        "tolerance": 0.05,
+        "level": 0.0,
+        "switch.beta": 40.0,
+    }
     assert fill(SGM, {"switch.beta": 7.0, "lr": 1.0}) == replace(SGM, lr=1.0, switch=fl.Soft(7.0))
 
 
@@ -187,7 +192,13 @@ class Loose:
 def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
     assert floats(Loose()) == {"rate": 1, "power": 2, "bound": 3}
     assert floats(Loose(rate=0.5, either=0.5, listed=6)) == {
-        **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6}
+        **{
+            "rate": 0.5,
+            "power": 2,
+            "bound": 3,
+            "either": 0.5,
+            "listed": 6,
+        }
     }
 
 
@@ -243,7 +254,12 @@ ALL = [Personal(0.1, 2.0, 0.1, 0.5), Personal(0.2, 1.0, 0.3, 0.9)]
 )
 def test_a_point_of_a_grid_has_its_own_start_draws_and_output(grid, rounds, engine, monkeypatch):
     monkeypatch.setattr(batch, "CAPTURE", 40)
-    options = {"seeds": (0, 3), "rounds": rounds, "engine": engine, "evaluate_every": rounds}
+    options = {
+        "seeds": (0, 3),
+        "rounds": rounds,
+        "engine": engine,
+        "evaluate_every": rounds,
+    }
     together = quiet(grid, quadratics(), **options)
     for algorithm, trace in zip(grid, together, strict=True):
         alone = quiet(algorithm, quadratics(), **options)

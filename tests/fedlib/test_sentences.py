@@ -102,7 +102,12 @@ def test_a_method_for_data_in_one_place(method, rule, problem):
     further = {fl.SGM: {}, fl.PenaltySGM: {"rho": 1.0}, fl.ConEx: {"dual_lr": 0.1}}[method]
     says(
         f"{method.__name__}: problem must {rule}",
-        lambda: method(lr=0.1, tolerance=0.0, steps=2, **further).init(problem),
+        lambda: method(
+            lr=0.1,
+            tolerance=0.0,
+            steps=2,
+            **further,
+        ).init(problem),
     )
 
 

@@ -18,7 +18,12 @@ DISTANCE = float((A - B).norm())
 SOLUTION = (B + (A - B) * RADIUS / DISTANCE)[0]
 MULTIPLIER = (DISTANCE - RADIUS) / RADIUS  # (w - a) + lambda (w - b) = 0
 METHOD = fl.ConEx(
-    lr=0.05, dual_lr=0.2, tolerance=TOLERANCE, inner_steps=50, prox=0.0, constraint_prox=0.0
+    lr=0.05,
+    dual_lr=0.2,
+    tolerance=TOLERANCE,
+    inner_steps=50,
+    prox=0.0,
+    constraint_prox=0.0,
 )
 
 
@@ -72,7 +77,13 @@ def plain(method, steps):
 @pytest.mark.parametrize("theta", [1.0, 0.9])
 @pytest.mark.parametrize("prox", [0.0, 0.3])
 def test_equals_the_plain_recursion(theta, prox):
-    method = replace(METHOD, theta=theta, prox=prox, constraint_prox=prox / 2, inner_steps=7)
+    method = replace(
+        METHOD,
+        theta=theta,
+        prox=prox,
+        constraint_prox=prox / 2,
+        inner_steps=7,
+    )
     path = walk(method, problem(), 40)
     for (w, y, average), (*_, state, info) in zip(plain(method, 40), path, strict=True):
         torch.testing.assert_close(state.w, w, atol=1e-11, rtol=0)

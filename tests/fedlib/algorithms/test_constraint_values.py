@@ -18,8 +18,20 @@ def double(*values):
 
 
 AT_THE_THRESHOLD = [
-    fl.PenaltyFedAvg(lr=0.5, local_steps=1, participants=1, level=0.5, tolerance=0.5, rho=2.0),
-    fl.PenaltySGM(lr=0.5, level=0.5, tolerance=0.5, rho=2.0),
+    fl.PenaltyFedAvg(
+        lr=0.5,
+        local_steps=1,
+        participants=1,
+        level=0.5,
+        tolerance=0.5,
+        rho=2.0,
+    ),
+    fl.PenaltySGM(
+        lr=0.5,
+        level=0.5,
+        tolerance=0.5,
+        rho=2.0,
+    ),
 ]
 
 

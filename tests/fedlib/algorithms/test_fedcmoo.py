@@ -62,7 +62,12 @@ class TestPlainTwins:
         problem = three_objectives()
         sketch = fl.Largest(0.6)
         rule = fl.FindWeights(0.05, steps=20)
-        work = {**WORK, "server_lr": 1.5, "batch_size": 2, "shared": 4}
+        work = {
+            **WORK,
+            "server_lr": 1.5,
+            "batch_size": 2,
+            "shared": 4,
+        }
         algorithm = fl.FedCMOO(**work, gram=fl.OneWay(sketch), weights=rule)
         w = problem.w0.numpy()
         lam = np.full(3, 1 / 3)

@@ -15,7 +15,12 @@ from tests.helpers.expect import close
 from tests.helpers.problems import np_problem
 from tests.helpers.rounds import walk
 
-BASE = fl.FedSGM(lr=0.3, local_steps=3, participants=10, tolerance=0.05)
+BASE = fl.FedSGM(
+    lr=0.3,
+    local_steps=3,
+    participants=10,
+    tolerance=0.05,
+)
 FEEDBACK = replace(BASE, uplink=fl.TopK(0.1), downlink=fl.TopK(0.2))
 
 
@@ -29,7 +34,12 @@ def test_one_round_by_hand():
     a = torch.tensor([[4.0], [2.0]]).double()
     b = torch.zeros(2, 1).double()
     problem = replace(quadratics(a, b, level=0.5), w0=torch.tensor([0.5]).double())
-    sgm = fl.FedSGM(lr=0.5, local_steps=2, participants=2, tolerance=0.0)
+    sgm = fl.FedSGM(
+        lr=0.5,
+        local_steps=2,
+        participants=2,
+        tolerance=0.0,
+    )
     state, info = sgm.round(fl.Vectorized(problem), sgm.init(problem), Draw(torch.tensor([0, 1])))
     # g(0.5) = 0.125 - 0.5 < 0, so both steps work on f: w <- w - 0.5 (w - a).
     # Client 0: 0.5 -> 2.25 -> 3.125; client 1: 0.5 -> 1.25 -> 1.625; mean 2.375.
@@ -66,7 +76,11 @@ def test_one_compressed_round_by_hand():
 def test_equals_the_plain_twin(problem, beta, k):
     switch = fl.Hard() if beta is None else fl.Soft(beta)
     sgm = replace(
-        BASE, switch=switch, level=0.01, uplink=fl.TopK(k[0] / 30), downlink=fl.TopK(k[1] / 30)
+        BASE,
+        switch=switch,
+        level=0.01,
+        uplink=fl.TopK(k[0] / 30),
+        downlink=fl.TopK(k[1] / 30),
     )
     path = steps(sgm, problem, 25)
     X, y, shares = problem.data
@@ -96,7 +110,13 @@ def test_equals_the_plain_twin(problem, beta, k):
 def test_one_client_identity_is_the_centralized_method():
     problem = np_problem(clients=1)
     for switch in (fl.Hard(), fl.Soft(40.0)):
-        fed = fl.FedSGM(lr=0.3, local_steps=1, participants=1, tolerance=0.05, switch=switch)
+        fed = fl.FedSGM(
+            lr=0.3,
+            local_steps=1,
+            participants=1,
+            tolerance=0.05,
+            switch=switch,
+        )
         central = fl.SGM(lr=0.3, tolerance=0.05, switch=switch)
         a = steps(fed, problem, 60)
         b = steps(central, problem, 60)

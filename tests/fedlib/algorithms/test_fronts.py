@@ -57,15 +57,30 @@ class TestKnownFronts:
     @pytest.mark.parametrize(
         "algorithm",
         [
-            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, **EXACT),
-            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, weights=fl.MinNorm()),
+            fl.FedCMOO(
+                lr=0.3,
+                local_steps=1,
+                participants=6,
+                **EXACT,
+            ),
+            fl.FedCMOO(
+                lr=0.3,
+                local_steps=1,
+                participants=6,
+                weights=fl.MinNorm(),
+            ),
             fl.FSMGDA(lr=0.3, local_steps=1, participants=6),
             fl.MGDA(lr=0.3),
         ],
         ids=["FindWeights", "MinNorm", "FSMGDA", "MGDA"],
     )
     def test_one_step_rounds_reach_the_front(self, algorithm):
-        problem = objectives(tasks=2, dim=5, spread=0.2, w0=2 * torch.ones(5).double())
+        problem = objectives(
+            tasks=2,
+            dim=5,
+            spread=0.2,
+            w0=2 * torch.ones(5).double(),
+        )
         trace = fl.run(algorithm, problem, rounds=80)
         assert trace.metrics["stationarity"][0, 0] > 1
         assert trace.metrics["stationarity"][0, -1] < 1e-4
@@ -75,7 +90,13 @@ class TestKnownFronts:
         "ratios", [pytest.param((1.0, 1.0), marks=pytest.mark.weekly), (2.0, 1.0)]
     )
     def test_the_preference_is_met_up_to_its_tolerance(self, ratios):
-        problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
+        problem = objectives(
+            tasks=2,
+            dim=5,
+            spread=0.5,
+            seed=0,
+            w0=2 * torch.ones(5).double(),
+        )
         for epsilon in (0.01, 1e-4):
             preference = fl.Preference(ratios, epsilon=epsilon)
             algorithm = fl.FedCMOOPref(0.2, 1, 6, preference=preference, least=None, **EXACT)

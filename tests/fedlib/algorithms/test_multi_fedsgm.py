@@ -20,7 +20,12 @@ from tests.helpers.weekly import further_weekly
 
 EXACT = fl.OneWay(fl.Exact())
 BASE = fl.MultiFedSGM(
-    lr=0.05, local_steps=3, participants=4, tolerance=0.01, weights=fl.MinNorm(), gram=EXACT
+    lr=0.05,
+    local_steps=3,
+    participants=4,
+    tolerance=0.01,
+    weights=fl.MinNorm(),
+    gram=EXACT,
 )
 
 
@@ -50,7 +55,13 @@ def test_two_rounds_by_hand():
     # g = |w|^2 / 2 - 1/2; the start is 0.
     centres = double([4.0, 0.0], [0.0, 2.0]).view(1, 1, 2, 2)
     problem = constrained_pareto(centres)
-    method = replace(BASE, lr=0.25, local_steps=2, participants=1, tolerance=0.0)
+    method = replace(
+        BASE,
+        lr=0.25,
+        local_steps=2,
+        participants=1,
+        tolerance=0.0,
+    )
     fed = fl.Vectorized(problem)
     draw = Draw(torch.tensor([0]), others=(Draw(torch.tensor([0])),))
     state, info = method.round(fed, method.init(problem), draw)
@@ -87,27 +98,28 @@ def top(x, k):
 
 def plain_twin(problem, draws, lr, steps, beta, tolerance, k_up, k_down):
     """The pseudocode on lists of clients, with full gradients and the exact Gram matrix."""
-    centres, balls, constant = problem.data
-    clients = [(centres[rows].mean(0), balls[rows[0]], constant[rows[0]]) for rows in problem.rows]
+    points, ball_centres, levels = problem.data
+    centres = [points[rows].mean(0) for rows in problem.rows]
+    balls = [ball_centres[rows[0]] for rows in problem.rows]
+    constants = [levels[rows[0]] for rows in problem.rows]
     w = problem.w0
     x = w
-    residuals = [torch.zeros_like(w) for _ in clients]
+    residuals = [torch.zeros_like(w) for _ in centres]
     path = []
     for draw in draws:
         chosen = draw.participants.tolist()
-        g = sum(0.5 * (w - clients[j][1]).square().sum() - clients[j][2] for j in chosen) / len(
-            chosen
-        )
-        z = float(g) - tolerance
+        values = [0.5 * (w - balls[j]).square().sum() - constants[j] for j in chosen]
+        z = float(sum(values)) / len(chosen) - tolerance
         sigma = float(z > 0) if beta is None else min(1.0, max(0.0, 1 + beta * z))
-        H = sum(w - clients[j][0] for j in chosen) / len(chosen)
+        H = sum(w - centres[j] for j in chosen) / len(chosen)
         lam = shortest(H @ H.T)
         messages = []
         for j in chosen:
             u = w
             for _ in range(steps):
-                objective = lam[0] * (u - clients[j][0][0]) + lam[1] * (u - clients[j][0][1])
-                u = u - lr * ((1 - sigma) * objective + sigma * (u - clients[j][1]))
+                objective = lam @ (u - centres[j])
+                constraint = u - balls[j]
+                u = u - lr * ((1 - sigma) * objective + sigma * constraint)
             delta = (w - u) / lr
             message = top(residuals[j] + delta, k_up)
             residuals[j] = residuals[j] + delta - message
@@ -119,23 +131,23 @@ def plain_twin(problem, draws, lr, steps, beta, tolerance, k_up, k_down):
 
 
 @pytest.mark.parametrize("beta", [None, 4.0])
-@pytest.mark.parametrize("kept", [(5, 5), (2, 3)])
-def test_equals_the_plain_twin(beta, kept):
+@pytest.mark.parametrize(("k_up", "k_down"), [(5, 5), (2, 3)])
+def test_equals_the_plain_twin(beta, k_up, k_down):
     problem = random_task()
     switch = fl.Hard() if beta is None else fl.Soft(beta)
-    method = replace(
-        BASE, switch=switch, uplink=fl.TopK(kept[0] / 5), downlink=fl.TopK(kept[1] / 5)
-    )
+    uplink = fl.TopK(k_up / 5)
+    downlink = fl.TopK(k_down / 5)
+    method = replace(BASE, switch=switch, uplink=uplink, downlink=downlink)
     rounds = [*walk(method, problem, 40)]
     draws = [draw for _, draw, _, _ in rounds]
-    path, residuals = plain_twin(problem, draws, 0.05, 3, beta, 0.01, *kept)
+    path, residuals = plain_twin(problem, draws, 0.05, 3, beta, 0.01, k_up, k_down)
     for (_, _, state, info), (w, sigma, lam) in zip(rounds, path, strict=True):
         close(state.w, w, 1e-10)
         close(state.lam, lam, 1e-8)
         assert float(info["sigma"]) == pytest.approx(sigma, abs=1e-9)
-    close(rounds[-1][2].residual, torch.stack(residuals), 1e-10)
-    sigmas = {sigma for _, sigma, _ in path}
-    assert len(sigmas) > 1
+    _, _, end_state, _ = rounds[-1]
+    close(end_state.residual, torch.stack(residuals), 1e-10)
+    assert len({sigma for _, sigma, _ in path}) > 1
 
 
 ONE_OBJECTIVE = [*product([None, (2.0,), fl.FixedWeights((1.0,))], [fl.Hard(), fl.Soft(40.0)])]
@@ -177,39 +189,58 @@ def test_with_fixed_weights_it_is_fedsgm_on_the_weighted_objective():
         losses = problem.losses(w, batch)
         return torch.stack([0.75 * losses[0] + 0.25 * losses[1], losses[2]])
 
-    alone = replace(problem, losses=weighted, gradient=None, num_objectives=1)
-    alone = replace(alone, metrics=lambda w, p: {"f": p.mean_losses(w)[0]})
-    settings = {"lr": 0.05, "local_steps": 3, "participants": 4, "tolerance": 0.01}
-    ends = [
-        fl.run(method, task, rounds=30, progress=False).state.w
-        for method, task in (
-            (fl.MultiFedSGM(weights=(3, 1), **settings), problem),
-            (fl.FedSGM(**settings), alone),
-        )
-    ]
-    close(ends[0], ends[1], 1e-12)
+    single = replace(
+        problem,
+        losses=weighted,
+        gradient=None,
+        num_objectives=1,
+        metrics=lambda w, p: {"f": p.mean_losses(w)[0]},
+    )
+    settings = {
+        "lr": 0.05,
+        "local_steps": 3,
+        "participants": 4,
+        "tolerance": 0.01,
+    }
+    options = {"rounds": 30, "progress": False}
+    several_end = fl.run(fl.MultiFedSGM(weights=(3, 1), **settings), problem, **options)
+    single_end = fl.run(fl.FedSGM(**settings), single, **options)
+    close(several_end.state.w, single_end.state.w, 1e-12)
+
+
+def bits(method, problem):
+    """The bits of a first round, up and down."""
+    ((_, _, _, info),) = walk(method, problem, 1)
+    return int(info["bits_up"]), int(info["bits_down"])
 
 
 def test_the_bits_of_a_round_by_hand():
     problem = constrained_pareto(torch.randn(6, 1, 2, 40, generator=torch.Generator()))
-    values = 32
-    plain = fl.MultiFedSGM(lr=0.05, local_steps=3, participants=4, tolerance=0.01)
-    ((_, _, _, info),) = walk(plain, problem, 1)
-    assert info["bits_up"] == 4 * (values + 32 * 40)
-    assert info["bits_down"] == 4 * 32 + 6 * 32 * 40  # sigma to 4, the step to all 6
-    exact = replace(plain, weights=fl.MinNorm(), gram=EXACT)
-    ((_, _, _, info),) = walk(exact, problem, 1)
-    assert info["bits_up"] == 4 * (values + 32 * 40 + 2 * 32 * 40)  # and both gradients
-    assert info["bits_down"] == 4 * (32 + 2 * 32) + 6 * 32 * 40  # sigma and both weights to 4
+    number = 32
+    model = 40 * number
+    broadcast = 6 * model  # the step goes to all 6, what precedes it to 4
+    plain = fl.MultiFedSGM(
+        lr=0.05,
+        local_steps=3,
+        participants=4,
+        tolerance=0.01,
+    )
+    assert bits(plain, problem) == (4 * (number + model), 4 * number + broadcast)
+    exact = replace(plain, weights=fl.MinNorm(), gram=EXACT)  # with both gradients and weights
+    assert bits(exact, problem) == (4 * (number + 3 * model), 4 * 3 * number + broadcast)
     small = replace(exact, gram=fl.MeanOfGrams(), uplink=fl.TopK(0.1))
-    ((_, _, _, info),) = walk(small, problem, 1)
-    assert info["bits_up"] == 4 * (values + 4 * (32 + 6) + 4 * 32)  # 4 of 40 entries, 2 x 2 numbers
-    two_way = replace(exact, gram=fl.TwoWay())
+    entries = 4 * (number + 6)  # 4 of 40 entries with their positions
+    matrix = 4 * number
+    assert bits(small, problem) == (4 * (number + entries + matrix), 4 * 3 * number + broadcast)
+
+
+def test_a_two_way_estimate_has_the_messages_of_fedcmoo():
+    centres = torch.randn(6, 1, 2, 40, generator=torch.Generator())
+    method = replace(BASE, gram=fl.TwoWay())
     sketch = fl.FedCMOO(0.05, 3, 4, gram=fl.TwoWay())
-    unconstrained = problems.pareto(torch.randn(6, 1, 2, 40, generator=torch.Generator()))
-    ((_, _, _, info),) = walk(two_way, problem, 1)
-    ((_, _, _, cmoo),) = walk(sketch, unconstrained, 1)
-    assert info["bits_up"] == cmoo["bits_up"] + 4 * values  # FedCMOO's messages and g_j
+    expected, _ = bits(sketch, problems.pareto(centres))
+    actual, _ = bits(method, constrained_pareto(centres))
+    assert actual == expected + 4 * 32  # and the four values of the constraint
 
 
 #: The segment between the centres lies outside the ball, partly inside, or inside.
@@ -306,24 +337,35 @@ def rate(rows):
     return rows.mean(torch.sigmoid(rows.output.squeeze(-1))) - 0.4
 
 
-@pytest.mark.parametrize("weights", [pytest.param((3, 1), marks=pytest.mark.weekly), fl.MinNorm()])
-def test_people_s_own_objectives_and_constraints(weights):
+def people_s_task():
+    """Two objectives and two constraints of people's own on a linear model."""
     rng = torch.Generator().manual_seed(0)
     clients = []
     for size in (20, 12, 30):
         inputs = torch.randn(size, 4, generator=rng)
         clients.append((inputs, (inputs[:, 0] > -0.5).float()))
-    task = problems.from_clients(
+    return problems.from_clients(
         clients,
         module=models.linear(4, 1),
         objective=[first_loss, second_loss],
         constraint=[rate, lambda rows: rows.mean(rows.output.squeeze(-1)) - 1.0],
     )
+
+
+@pytest.mark.parametrize("weights", [pytest.param((3, 1), marks=pytest.mark.weekly), fl.MinNorm()])
+def test_people_s_own_objectives_and_constraints(weights):
     method = fl.MultiFedSGM(0.3, 2, 3, tolerance=0.02, weights=weights, batch_size=8)
-    trace = fl.run(method, task, rounds=80, evaluate_every=10, progress=False)
+    options = {"rounds": 80, "evaluate_every": 10, "progress": False}
+    trace = fl.run(method, people_s_task(), **options)
     assert trace.late("f_1") < trace.metrics["f_1"][0, 0]
     assert trace.late("g") < 0.08
-    fl.check_algorithm(method, task)
+
+
+@pytest.mark.weekly  # the contract holds MultiFedSGM to the checks on the library's problems
+@pytest.mark.parametrize("weights", [(3, 1), fl.MinNorm()])
+def test_the_common_checks_hold_on_people_s_own_problem(weights):
+    method = fl.MultiFedSGM(0.3, 2, 3, tolerance=0.02, weights=weights, batch_size=8)
+    fl.check_algorithm(method, people_s_task())
 
 
 def test_refuses_what_does_not_fit():

@@ -29,9 +29,25 @@ PINS = Path(__file__).with_name("pinned.json")
 ROUNDS = 3
 BATCHES = {"batch_size": 3, "value_batch_size": 4}
 LIMITS = {"level": 0.3, "tolerance": 0.02}
-PREFERENCE = Preference(ratios=(3.0, 1.0, 0.5), epsilon=0.05, star_ratio=0.9, dominance=True)
-TASKS = {"server_lr": 0.7, "local_steps": 3, "batch_size": 2, "shared": 200}
-LIMITED = {"objective": "norm", "growth": 1.5, "patience": 1, "tolerance": 0.1, "debias": True}
+PREFERENCE = Preference(
+    ratios=(3.0, 1.0, 0.5),
+    epsilon=0.05,
+    star_ratio=0.9,
+    dominance=True,
+)
+TASKS = {
+    "server_lr": 0.7,
+    "local_steps": 3,
+    "batch_size": 2,
+    "shared": 200,
+}
+LIMITED = {
+    "objective": "norm",
+    "growth": 1.5,
+    "patience": 1,
+    "tolerance": 0.1,
+    "debias": True,
+}
 FACTORS = {"uplink": TopK(0.3), "downlink": TopK(0.4), "error_feedback": True}
 #: Options that are other than their defaults, by the algorithm.
 OTHER = {
@@ -39,14 +55,31 @@ OTHER = {
     "SGM": ({**BATCHES, **LIMITS, "switch": Soft(2.0)},),
     "PenaltySGM": ({**BATCHES, **LIMITS},),
     "ConEx": (
-        {**BATCHES, **LIMITS, "theta": 0.5, "inner_steps": 7, "prox": 0.2, "constraint_prox": 0.3},
+        {
+            **BATCHES,
+            **LIMITS,
+            "theta": 0.5,
+            "inner_steps": 7,
+            "prox": 0.2,
+            "constraint_prox": 0.3,
+        },
     ),
     "FedCMOO": (
         {**TASKS, "gram": OneWay(Largest()), "weights": FindWeights(0.01, 50, False)},
-        {**TASKS, "gram": MeanOfGrams(), "weights": MinNorm(), "shared_batch": True},
+        {
+            **TASKS,
+            "gram": MeanOfGrams(),
+            "weights": MinNorm(),
+            "shared_batch": True,
+        },
     ),
     "FedCMOOPref": (
-        {**TASKS, "preference": PREFERENCE, "value_batch_size": 2, "least": None},
+        {
+            **TASKS,
+            "preference": PREFERENCE,
+            "value_batch_size": 2,
+            "least": None,
+        },
         {**TASKS, "gram": OneWay(Exact()), "least": Least(0.3, mixture=False)},
     ),
     "FedCMOOTheory": ({"server_lr": 0.7, "local_steps": 3},),
@@ -56,14 +89,31 @@ OTHER = {
     "FedFWSto": ({"participation": 0.7, "schedule": Convex(grows=False)},),
     "FedFWReset": ({"schedule": Nonconvex(5, grows=False)},),
     "FedSGM": (
-        {**BATCHES, **LIMITS, **FACTORS, "switch": Soft(2.0), "resample_for_update": True},
-        {**BATCHES, **LIMITS, "uplink": RandK(0.5, scaled=False), "downlink": Rounding(2)},
+        {
+            **BATCHES,
+            **LIMITS,
+            **FACTORS,
+            "switch": Soft(2.0),
+            "resample_for_update": True,
+        },
+        {
+            **BATCHES,
+            **LIMITS,
+            "uplink": RandK(0.5, scaled=False),
+            "downlink": Rounding(2),
+        },
     ),
     "FSMGDA": ({**TASKS, "least": Least(0.3), "weights": FindWeights(0.01, 50)},),
     "Scalarized": ({"server_lr": 0.7, "task": 2},),
     "MGDA": ({"batch_size": 2, "weights": FindWeights(0.01, 50)},),
     "MultiFedSGM": (
-        {**BATCHES, **LIMITS, **FACTORS, "switch": Soft(0.05), "weights": FindWeights(0.01, 50)},
+        {
+            **BATCHES,
+            **LIMITS,
+            **FACTORS,
+            "switch": Soft(0.05),
+            "weights": FindWeights(0.01, 50),
+        },
         {**BATCHES, "weights": (3, 1, 2), "resample_for_update": True},
     ),
     "NaiveFW": ({"batch_size": 2},),
@@ -80,7 +130,13 @@ def digits_network():
     """The network of the SSCA paper with eight hidden cells, on scikit-learn's digits."""
     rows = fl.data.digits()
     flat = replace(rows, X=rows.X.flatten(1).double())
-    options = {"clients": 4, "hidden": 8, "evaluate": 100, "scale": 16.0, "dtype": torch.float64}
+    options = {
+        "clients": 4,
+        "hidden": 8,
+        "evaluate": 100,
+        "scale": 16.0,
+        "dtype": torch.float64,
+    }
     return swish_network(flat, flat, **options)
 
 

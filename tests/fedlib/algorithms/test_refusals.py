@@ -37,7 +37,12 @@ REFUSED = [
         "problem must have at least one constraint, got 0; without any, take FedCMOO.",
     ),
     (
-        fl.MultiFedSGM(lr=0.1, local_steps=1, participants=5, tolerance=0.1),
+        fl.MultiFedSGM(
+            lr=0.1,
+            local_steps=1,
+            participants=5,
+            tolerance=0.1,
+        ),
         CONSTRAINED,
         "participants must lie in 1..4 (the problem's clients), got 5.",
     ),
@@ -63,7 +68,12 @@ REFUSED = [
         "gram_participants must lie in 1..4, got 5.",
     ),
     (
-        fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=2, compressor=fl.TopK(0.5)),
+        fl.FedCMOOTheory(
+            **WORK,
+            step=0.1,
+            gram_participants=2,
+            compressor=fl.TopK(0.5),
+        ),
         TWO_OBJECTIVES,
         "compressor must be unbiased, got TopK(fraction=0.5); take Identity or a scaled RandK.",
     ),

@@ -176,7 +176,12 @@ def test_the_weights_make_unequal_clients_unbiased():
     problem = replace(whole_problem, rows=whole_problem.rows[:2], sizes=(5, 3))
     all_rows = torch.cat([problem.rows[0], problem.rows[1][:3]])
     law = fl.PowerLaw(1.0)
-    algorithm = fl.SSCA(tau=0.1, rho=law, gamma=law, batch_size=1)
+    algorithm = fl.SSCA(
+        tau=0.1,
+        rho=law,
+        gamma=law,
+        batch_size=1,
+    )
     state = algorithm.init(problem)
     gradients = []
     for a, b in product(range(5), range(3)):
@@ -190,7 +195,12 @@ def test_the_weights_make_unequal_clients_unbiased():
 def test_sgd_equals_a_plain_twin():
     problem = tiny()
     lam = 0.03
-    algorithm = fl.MiniBatchSGD(lr=fl.PowerLaw(0.5, 0.3), local_steps=2, batch_size=2, ridge=lam)
+    algorithm = fl.MiniBatchSGD(
+        lr=fl.PowerLaw(0.5, 0.3),
+        local_steps=2,
+        batch_size=2,
+        ridge=lam,
+    )
     w = problem.w0
     for t, (_, draw, state, info) in enumerate(walk(algorithm, problem, 5), start=1):
         ends = []

@@ -32,7 +32,14 @@ def test_with_full_batches_the_constraint_is_met_in_the_limit():
 
 def test_the_problems_own_objective_and_constraint():
     """Two quadratics, one of them a constraint: the multiplier and the solution are known."""
-    both = objectives(clients=4, rows=3, tasks=2, dim=3, spread=0.1, noise=0.1)
+    both = objectives(
+        clients=4,
+        rows=3,
+        tasks=2,
+        dim=3,
+        spread=0.1,
+        noise=0.1,
+    )
     problem = replace(both, num_objectives=1, num_constraints=1)
     middle = both.heldout[0]
     floor = both.mean_losses(middle[1])[1]

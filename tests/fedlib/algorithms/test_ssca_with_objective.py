@@ -15,7 +15,13 @@ B = torch.tensor([[-1.0, 0.5], [0.0, 0.3]], dtype=torch.float64)
 PROBLEM = quadratics(A, B, level=0.4)
 RHO = fl.PowerLaw(0.6, 0.3)
 GAMMA = fl.PowerLaw(0.9, 0.35)
-METHOD = fl.ConstrainedSSCA(tau=0.7, rho=RHO, gamma=GAMMA, penalty=3.0, levels=0.1)
+METHOD = fl.ConstrainedSSCA(
+    tau=0.7,
+    rho=RHO,
+    gamma=GAMMA,
+    penalty=3.0,
+    levels=0.1,
+)
 
 
 def excess(w, linear, constant):
@@ -61,6 +67,12 @@ def test_equals_its_plain_twin():
 
 @pytest.mark.parametrize(("level", "factor"), [(100.0, 1.0), (-100.0, 2.0)])
 def test_without_tolerance_the_penalty_grows_only_where_there_is_slack(level, factor):
-    method = replace(METHOD, levels=level, tolerance=0.0, patience=1, growth=2.0)
+    method = replace(
+        METHOD,
+        levels=level,
+        tolerance=0.0,
+        patience=1,
+        growth=2.0,
+    )
     ((_, _, state, _),) = walk(method, PROBLEM, 1)
     assert state.factor == factor

@@ -41,7 +41,12 @@ def test_json_of_another_origin_is_refused(tmp_path, text):
 def test_a_file_of_a_format_is_read_back(tmp_path):
     write_json(tmp_path / "a.json", CURVES.sealed(CONTENT))
     content = read_json(tmp_path / "a.json", CURVES)
-    assert content == {"schema": 2, "kind": "curves", **CONTENT, "digest": content["digest"]}
+    assert content == {
+        "schema": 2,
+        "kind": "curves",
+        **CONTENT,
+        "digest": content["digest"],
+    }
 
 
 @pytest.mark.parametrize("version", [0, 3, "2", None])

@@ -82,7 +82,14 @@ def test_minibatches_cover_the_rows_of_their_own_client_and_no_others():
     rng = seeded(2, "rounds")
     sizes = torch.tensor(PROBLEM.sizes)
     draws = [
-        draw_round(PROBLEM, rng, participants=5, local_steps=40, batch_size=2, value_batch_size=60)
+        draw_round(
+            PROBLEM,
+            rng,
+            participants=5,
+            local_steps=40,
+            batch_size=2,
+            value_batch_size=60,
+        )
         for _ in range(3)
     ]
     for draw in draws:

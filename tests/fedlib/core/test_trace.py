@@ -18,8 +18,20 @@ from tests.helpers.expect import refuses
 def trace():
     a = torch.tensor([[4.0, 1.0], [2.0, 3.0]], dtype=torch.float64)
     problem = quadratics(a, torch.zeros(2, 2, dtype=torch.float64), level=2.0)
-    method = fl.FedSGM(lr=0.1, local_steps=2, participants=1, tolerance=0.0)
-    return fl.run(method, problem, rounds=5, seeds=[3, 1], evaluate_every=2, progress=False)
+    method = fl.FedSGM(
+        lr=0.1,
+        local_steps=2,
+        participants=1,
+        tolerance=0.0,
+    )
+    return fl.run(
+        method,
+        problem,
+        rounds=5,
+        seeds=[3, 1],
+        evaluate_every=2,
+        progress=False,
+    )
 
 
 def test_what_is_saved_is_loaded(trace, tmp_path):

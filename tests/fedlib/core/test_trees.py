@@ -22,7 +22,15 @@ SSCA = fl.SSCA(**STEPS, batch_size=5)
 
 
 def network(seed):
-    return swish_network(TABLE, TABLE, clients=3, hidden=4, seed=seed, scale=16.0, evaluate=50)
+    return swish_network(
+        TABLE,
+        TABLE,
+        clients=3,
+        hidden=4,
+        seed=seed,
+        scale=16.0,
+        evaluate=50,
+    )
 
 
 def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():

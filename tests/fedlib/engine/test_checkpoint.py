@@ -262,7 +262,12 @@ def interrupt():
 
 
 STEPS = {"rounds": 30, "seeds": [0, 3], "evaluate_every": 4}
-COINS = fl.FedAvg(lr=0.1, local_steps=2, participants=2, batch_size=2)
+COINS = fl.FedAvg(
+    lr=0.1,
+    local_steps=2,
+    participants=2,
+    batch_size=2,
+)
 ROWS = pareto(normal(4, 6, 1, 3))
 
 

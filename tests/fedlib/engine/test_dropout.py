@@ -28,7 +28,12 @@ def made(sizes=(12, 12, 12), objective=None, **options):
     return from_clients(clients, module=module, objective=objective or squares(0), **options)
 
 
-BATCHES = {"lr": 0.03, "local_steps": 3, "participants": 2, "batch_size": 4}
+BATCHES = {
+    "lr": 0.03,
+    "local_steps": 3,
+    "participants": 2,
+    "batch_size": 4,
+}
 CASES = {
     "batches": (fl.FedAvg(**BATCHES), made()),
     "all rows": (fl.FedAvg(0.03, 3, 3), made()),
@@ -41,7 +46,12 @@ CASES = {
 
 
 def end(method, problem, seeds, **options):
-    options = {"rounds": 12, "evaluate_every": 6, "progress": False, **options}
+    options = {
+        "rounds": 12,
+        "evaluate_every": 6,
+        "progress": False,
+        **options,
+    }
     trace = fl.run(method, problem, seeds=seeds, **options)
     return trace.metrics["f"], trace.state.w
 

@@ -28,7 +28,12 @@ SGM = fl.FedSGM(
     uplink=fl.TopK(0.2),
     downlink=fl.TopK(0.2),
 )
-AVERAGING = fl.FedAvg(lr=0.1, local_steps=2, participants=5, batch_size=8)
+AVERAGING = fl.FedAvg(
+    lr=0.1,
+    local_steps=2,
+    participants=5,
+    batch_size=8,
+)
 METHODS = {
     "hard": SGM,
     "soft": replace(SGM, switch=fl.Soft(40.0)),
@@ -72,14 +77,25 @@ def test_the_gpu_run_equals_the_cpu_run(name):
 def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
     """One round only: simulations are chaotic, and sums in another order differ in the last bit."""
     method = PolicyFedSGM(
-        participants=2, tolerance=0.0, switch=fl.Soft(0.2), uplink=fl.TopK(0.5), cg_steps=4
+        participants=2,
+        tolerance=0.0,
+        switch=fl.Soft(0.2),
+        uplink=fl.TopK(0.5),
+        cg_steps=4,
     )
 
     def problem(seed):
         return cartpole(seed, clients=3, environments=2, evaluation=4)
 
     cpu, gpu = (
-        fl.run(method, problem, rounds=1, seeds=[0, 1], device=device, progress=False)
+        fl.run(
+            method,
+            problem,
+            rounds=1,
+            seeds=[0, 1],
+            device=device,
+            progress=False,
+        )
         for device in ("cpu", "cuda")
     )
     moved = (cpu.state.w - torch.stack([problem(s).w0 for s in (0, 1)])).abs().max()

@@ -66,7 +66,12 @@ def closing(table):
 
 def from_source(source, name="objective"):
     """A function from a notebook's cell, which may be edited and run again."""
-    space = {"squares": squares, "torch": torch, "np": np, "__name__": "cell"}
+    space = {
+        "squares": squares,
+        "torch": torch,
+        "np": np,
+        "__name__": "cell",
+    }
     exec(source, space)
     return space[name]
 

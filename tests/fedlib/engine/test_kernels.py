@@ -260,7 +260,12 @@ def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, mode
     rows = Samples(X, y)
     network = mlp_model(300, 64, 10, None) if model == "network" else linear_model(300, 10)
     problem = classifier(rows, rows, torch.arange(1200).view(10, 120), network)
-    method = fl.FedAvg(lr=0.1, local_steps=local_steps, participants=10, batch_size=100)
+    method = fl.FedAvg(
+        lr=0.1,
+        local_steps=local_steps,
+        participants=10,
+        batch_size=100,
+    )
 
     def run(capture_from):
         monkeypatch.setattr("fedlib.engine.batch.CAPTURE", capture_from)

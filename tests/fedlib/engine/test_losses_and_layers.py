@@ -92,7 +92,15 @@ def problem_of(loss, layer):
 def grid_of(count, **options):
     """Methods that differ in their step size."""
     rates = [0.1 / number for number in range(1, count + 1)]
-    return [fl.FedAvg(lr=lr, local_steps=2, participants=3, **options) for lr in rates]
+    return [
+        fl.FedAvg(
+            lr=lr,
+            local_steps=2,
+            participants=3,
+            **options,
+        )
+        for lr in rates
+    ]
 
 
 def assert_same(problem, methods, seeds, rounds=3, **options):

@@ -20,7 +20,14 @@ AVG = fl.FedAvg(0.1, 2, 4)
 def go(method, rule, field="lr", problem=None, rounds=6, **options):
     problem = problem or quadratics()
     schedules = {field: rule}
-    return fl.run(method, problem, rounds=rounds, schedules=schedules, progress=False, **options)
+    return fl.run(
+        method,
+        problem,
+        rounds=rounds,
+        schedules=schedules,
+        progress=False,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 20, CAPTURE])

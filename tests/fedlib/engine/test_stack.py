@@ -23,7 +23,12 @@ def test_problems_are_padded_to_the_most_rows_of_a_client():
 def within_own_ball(seed):
     """A problem whose feasible set has a radius of the seed's own, which its metrics use."""
     return multi_task_regression(
-        seed=seed, clients=3, rows=4, features=5, tasks=4, dtype=torch.float64
+        seed=seed,
+        clients=3,
+        rows=4,
+        features=5,
+        tasks=4,
+        dtype=torch.float64,
     )
 
 

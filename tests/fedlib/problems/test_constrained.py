@@ -110,7 +110,13 @@ def enlarged(table):
 
 def test_a_cnn_over_clients(tables):
     small = [enlarged(table) for table in tables]
-    problem = pictures(small, model="cnn", clients=3, dtype=torch.float32, measured=5)
+    problem = pictures(
+        small,
+        model="cnn",
+        clients=3,
+        dtype=torch.float32,
+        measured=5,
+    )
     w = problem.w0
     assert problem.dim == 184_586
     shapes = problem.config["shapes"]

@@ -79,7 +79,13 @@ def one_group_client():
 def test_a_client_without_a_group_gives_no_nan(participants):
     problem = one_group_client()
     count = len(participants)
-    method = fl.FedSGM(0.5, local_steps=3, participants=count, tolerance=0.001, batch_size=3)
+    method = fl.FedSGM(
+        0.5,
+        local_steps=3,
+        participants=count,
+        tolerance=0.001,
+        batch_size=3,
+    )
     draw = method.draw(problem, seeded(0, "rounds"))
     chosen = draw._replace(participants=torch.tensor(participants))
     state, info = method.round(fl.Vectorized(problem), method.init(problem), chosen)

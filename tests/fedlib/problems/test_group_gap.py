@@ -17,7 +17,12 @@ from tests.helpers.rounds import walk
 from tests.helpers.weekly import further_weekly
 
 SIZES = (40, 25, 70, 65)
-FEDSGM = fl.FedSGM(lr=0.5, local_steps=3, participants=4, tolerance=0.05)
+FEDSGM = fl.FedSGM(
+    lr=0.5,
+    local_steps=3,
+    participants=4,
+    tolerance=0.05,
+)
 
 
 def loss(rows):
@@ -52,7 +57,12 @@ def divided(*tensors):
 
 
 def make(clients, constraint, **changes):
-    options = {"module": layer(), "objective": loss, "constraint": constraint, **changes}
+    options = {
+        "module": layer(),
+        "objective": loss,
+        "constraint": constraint,
+        **changes,
+    }
     return problems.from_clients(clients, **options)
 
 
@@ -130,7 +140,12 @@ def test_progress_where_every_client_holds_one_group(switch, groups):
     assert trace.late("f") < trace.metrics["f"][0, 0]
 
 
-WORK = {"lr": 0.15, "local_steps": 2, "participants": 4, "tolerance": 0.05}
+WORK = {
+    "lr": 0.15,
+    "local_steps": 2,
+    "participants": 4,
+    "tolerance": 0.05,
+}
 METHODS = [
     fl.FedSGM(**WORK, uplink=fl.TopK(0.5), downlink=fl.TopK(0.5)),
     fl.PenaltyFedAvg(**WORK, rho=5.0),

@@ -57,7 +57,12 @@ CASES = {
         people(40, 0), people(20, 1), clients=3, seed=1, hidden=(4, 3)
     ),
     "fairness of clients": lambda: problems.fairness(
-        people(40, 0), people(20, 1), clients=2, seed=2, hidden=(3,), sign="client"
+        people(40, 0),
+        people(20, 1),
+        clients=2,
+        seed=2,
+        hidden=(3,),
+        sign="client",
     ),
     "swish_network": lambda: swish_network(
         digits(31, 0),
@@ -70,7 +75,14 @@ CASES = {
         dtype=torch.float64,
     ),
     "multi_task_regression": lambda: multi_task_regression(
-        clients=3, rows=4, features=5, tasks=3, rank=2, noise=0.2, spread=0.3, seed=1
+        clients=3,
+        rows=4,
+        features=5,
+        tasks=3,
+        rank=2,
+        noise=0.2,
+        spread=0.3,
+        seed=1,
     ),
     "classifier, linear": lambda: constrained(linear_model(3, 3)),
     "classifier, mlp": lambda: constrained(
@@ -81,7 +93,11 @@ CASES = {
         linear_model(3, 3), torch.uint8, scale=(255.0, 0.1, 0.7)
     ),
     "neyman_pearson": lambda: problems.neyman_pearson(
-        *rows(40, 3), clients=3, seed=1, train_fraction=0.7, dtype=torch.float64
+        *rows(40, 3),
+        clients=3,
+        seed=1,
+        train_fraction=0.7,
+        dtype=torch.float64,
     ),
     "quadratics": lambda: problems.quadratics(rows(4, 1)[0], rows(4, 2)[0], level=0.3),
     "pareto": lambda: problems.pareto(rows(24, 1)[0].view(4, 3, 2, 3)),

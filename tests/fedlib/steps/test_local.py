@@ -49,36 +49,47 @@ def test_every_step_is_that_of_torch(dtype, close, betas):
     assert (expected[-1] - start).abs().min() > 0.01
 
 
-def end(problem, j, rows, lam, method, first_gradient=None):
-    """Where client j ends: torch's Adam on the weighted quadratics, batch after batch of `rows`."""
+def end(problem, start, batches, lam, method, first_gradient=None):
+    """Where a client ends: torch's Adam on the weighted quadratics, batch after batch."""
     centres = problem.data[0]
+    gradients = [] if first_gradient is None else [lambda _: first_gradient]
+    gradients += [partial(weighted_gradient, centres, rows, lam) for rows in batches]
 
     def gradient(u, step):
-        if first_gradient is not None and step == 0:
-            return first_gradient
-        batch = rows[step - (first_gradient is not None)]
-        return sum(lam[k] * (u - centres[batch, k].mean(0)) for k in range(len(lam)))
+        return gradients[step](u)
 
     options = {"lr": method.lr, "betas": method.local.betas, "eps": method.local.eps}
-    return torch_adam(problem.w0 if j is None else j, gradient, method.local_steps, **options)[-1]
+    return torch_adam(start, gradient, method.local_steps, **options)[-1]
+
+
+def weighted_gradient(centres, rows, lam, u):
+    """The gradient of the weighted objectives on some rows."""
+    return sum(lam[k] * (u - centres[rows, k].mean(0)) for k in range(len(lam)))
 
 
 @pytest.mark.parametrize("shared_batch", [False, True])
 def test_a_round_of_fedcmoo_by_hand(shared_batch):
     problem = three_objectives()
-    work = {**PLAIN, "local": Adam(betas=(0.7, 0.9))}
-    method = fl.FedCMOO(**work, server_lr=1.3, batch_size=2, gram=EXACT, shared_batch=shared_batch)
+    work = {
+        **PLAIN,
+        "local": Adam(betas=(0.7, 0.9)),
+        "server_lr": 1.3,
+        "batch_size": 2,
+    }
+    method = fl.FedCMOO(**work, gram=EXACT, shared_batch=shared_batch)
     w = problem.w0
     centres = problem.data[0]
+    count = 1 if shared_batch else 3  # batches of which the first gradients are made
     for _, draw, state, _ in walk(method, problem, 3, seed=5):
         ends = []
         for position, j in enumerate(draw.participants):
-            rows = problem.rows[j][draw.batches[position]]
-            first_rows = [rows[0]] * 3 if shared_batch else rows[:3]
-            H = torch.stack([w - centres[first_rows[k], k].mean(0) for k in range(3)])
-            later = rows[1 if shared_batch else 3 :]
+            batches = problem.rows[j][draw.batches[position]]
+            later = batches[count:]
             assert len(later) == 2
-            ends.append(end(problem, w, later, state.weights, method, state.weights @ H))
+            first_batches = batches[:count].expand(3, -1)
+            H = torch.stack([w - centres[first_batches[k], k].mean(0) for k in range(3)])
+            lam = state.weights
+            ends.append(end(problem, w, later, lam, method, first_gradient=lam @ H))
         w = w + 1.3 * (sum(ends) / 4 - w)
         torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
 
@@ -92,18 +103,26 @@ def test_a_round_of_fsmgda_by_hand(batch_size):
     deltas = torch.zeros(3, 5, dtype=torch.float64)
     for position, j in enumerate(draw.participants):
         for k in range(3):
-            rows = problem.rows[j].expand(3, -1)
-            if batch_size is not None:
-                rows = problem.rows[j][draw.batches[position]][3 * k : 3 * k + 3]
-            moved = w - end(problem, w, rows, torch.eye(3)[k], method)
+            if batch_size is None:
+                batches = problem.rows[j].expand(3, -1)
+            else:
+                batches = problem.rows[j][draw.batches[position]][3 * k : 3 * k + 3]
+            moved = w - end(problem, w, batches, torch.eye(3)[k], method)
             deltas[k] += moved / (3 * 0.05) / 4
     lam = torch.as_tensor(minimum_norm((deltas @ deltas.T).numpy()))
-    torch.testing.assert_close(state.w, w - 0.7 * 0.05 * 3 * lam @ deltas, atol=1e-10, rtol=0)
+    expected = w - 0.7 * 0.05 * 3 * lam @ deltas
+    torch.testing.assert_close(state.w, expected, atol=1e-10, rtol=0)
 
 
 def test_moments_start_anew_in_every_round():
     problem = objectives(tasks=1, clients=3, spread=0.2)
-    method = fl.FedCMOO(lr=0.05, local_steps=1, participants=3, gram=fl.MeanOfGrams(), local=Adam())
+    method = fl.FedCMOO(
+        lr=0.05,
+        local_steps=1,
+        participants=3,
+        gram=fl.MeanOfGrams(),
+        local=Adam(),
+    )
     w = fl.run(method, problem, rounds=3, progress=False).state.w[0]
     u = problem.w0
     for _ in range(3):  # the first step of a fresh Adam is lr times the sign
@@ -135,7 +154,13 @@ def test_a_run_of_plain_steps_has_the_key_that_it_had_before_there_were_others()
 @pytest.mark.parametrize("make_method", [fl.FedSGM, partial(fl.PenaltyFedAvg, rho=2.0)])
 def test_with_a_constraint_the_first_step_is_that_of_adam_too(make_method):
     problem = quadratics(torch.tensor([[1.0, -3.0]] * 4), torch.zeros(4, 2), level=9.0)
-    method = make_method(lr=0.05, local_steps=1, participants=4, tolerance=0.1, local=Adam())
+    method = make_method(
+        lr=0.05,
+        local_steps=1,
+        participants=4,
+        tolerance=0.1,
+        local=Adam(),
+    )
     ((_, _, state, info),) = walk(method, problem, 1)
     assert info["sigma"] == 0  # the step is on the objective, |w - (1, -3)|^2 / 2
     moved = (state.w - problem.w0) / 0.05

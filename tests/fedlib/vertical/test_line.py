@@ -18,7 +18,13 @@ from tests.helpers.rounds import walk
 def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
     problem = task(5)
     clients = range(1, 6)
-    features = {1: 13, 2: 13, 3: 13, 4: 13, 5: 12}
+    features = {
+        1: 13,
+        2: 13,
+        3: 13,
+        4: 13,
+        5: 12,
+    }
     table = [  # the paper's rows: sender, receiver, floats, indices
         *(("server", f"client {i}", L * J + J * features[i], B) for i in clients),
         *((f"client {i}", f"client {j}", B * J, 0) for i in clients for j in clients if i != j),
@@ -62,24 +68,27 @@ def test_constraints_of_the_problem_send_their_values_and_the_objective_none():
 @pytest.mark.parametrize("algorithm", ALL, **by_name)
 def test_nothing_of_another_client_enters_what_a_client_sends_to_others(algorithm):
     """Client 2's features and parameters become NaN: what 1 and 3 say of themselves is the same."""
-    problem = task(3)
-    draw = algorithm.draw(problem, seeded(0, "rounds"))
-    problem = replace(problem, data=(problem.data[0].double(), *problem.data[1:]))
-    X = problem.data[0].clone()
-    w = problem.w0.clone()
-    X[:, problem.composite.features.parts[1]] = torch.nan
-    w[problem.composite.parameters.parts[2]] = torch.nan
-    poisoned = problem.with_tensors({"data": (X, *problem.data[1:])})
-    clean, bad = (tapped(p, algorithm, v, draw) for p, v in ((problem, problem.w0), (poisoned, w)))
-    assert clean.keys() == bad.keys()
-    for key, tensors in clean.items():
+    drawn_for = task(3)
+    draw = algorithm.draw(drawn_for, seeded(0, "rounds"))
+    X, *others = drawn_for.data
+    problem = replace(drawn_for, data=(X.double(), *others))
+    poisoned_X = X.double()
+    poisoned_X[:, problem.composite.features.parts[1]] = torch.nan
+    poisoned_w = problem.w0.clone()
+    poisoned_w[problem.composite.parameters.parts[2]] = torch.nan
+    poisoned = problem.with_tensors({"data": (poisoned_X, *others)})
+    clean_messages = tapped(problem, algorithm, problem.w0, draw)
+    messages_of_poisoned = tapped(poisoned, algorithm, poisoned_w, draw)
+    assert clean_messages.keys() == messages_of_poisoned.keys()
+    for key, tensors in clean_messages.items():
         sender, receiver, content = key
-        if (sender == "server" and receiver != "client 2") or (
-            content == "embeddings" and sender != "client 2"
-        ):
-            for a, b in zip(tensors, bad[key], strict=True):
-                assert torch.equal(a, b), key
-    assert bad["client 2", "client 1", "embeddings"][0].isnan().all()
+        from_server = sender == "server" and receiver != "client 2"
+        from_others = content == "embeddings" and sender != "client 2"
+        if from_server or from_others:
+            for x, y in zip(tensors, messages_of_poisoned[key], strict=True):
+                assert torch.equal(x, y), key
+    embeddings = messages_of_poisoned["client 2", "client 1", "embeddings"]
+    assert embeddings[0].isnan().all()
 
 
 def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
@@ -87,11 +96,11 @@ def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
     samples = torch.tensor([4, 0, 250])
     rows = problem.rows[0][samples]
     party = problem.party(2, samples)
-    values = [getattr(party, f.name) for f in fields(party) if f.name != "form"]
-    assert values[0] == 2
-    assert torch.equal(values[1], problem.data[0][rows][:, 22:43])
-    assert [x.shape for x in values[2]] == [(3,)]
-    assert torch.equal(values[2][0], problem.data[1][rows])
+    number, block, labels = (getattr(party, f.name) for f in fields(party) if f.name != "form")
+    assert number == 2
+    assert torch.equal(block, problem.data[0][rows][:, 22:43])
+    assert len(labels) == 1
+    assert torch.equal(labels[0], problem.data[1][rows])
     for f in fields(party.form):  # the form itself holds numbers of features, no data
         value = getattr(party.form, f.name)
         assert callable(value) or value is None or isinstance(value, Partition)

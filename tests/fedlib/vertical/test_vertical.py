@@ -73,7 +73,14 @@ def test_equals_the_horizontal_algorithm_on_the_same_batches(algorithm, clients)
 @pytest.mark.parametrize("objective", ["problem", "norm"])
 def test_equals_the_horizontal_algorithm_with_constraints_of_the_problem(clients, objective):
     levels = 0.0 if objective == "problem" else (2.0, 0.3, 0.3)
-    method = replace(NORM, objective=objective, levels=levels, penalty=10.0, growth=2.0, patience=3)
+    method = replace(
+        NORM,
+        objective=objective,
+        levels=levels,
+        penalty=10.0,
+        growth=2.0,
+        patience=3,
+    )
     moved(method, general(clients), 8)
     moved(replace(FREE, ridge=0.0), general(clients), 1)  # without constraints: the objective alone
 
