@@ -50,7 +50,8 @@ def test_all_forms_have_the_same_losses(name):
     w = some_point(problem).float()
     exact = problem.metrics(w, problem)
     both = torch.stack([exact["f"], exact["g"]])
-    torch.testing.assert_close(both, problem_of(name, "objectives").mean_losses(w))
+    expected = problem_of(name, "objectives").mean_losses(w)
+    torch.testing.assert_close(both, expected)
     assert problem_of(name, "objectives").num_objectives == 2
 
 
@@ -58,7 +59,8 @@ def test_two_objectives_in_a_ratio_have_a_convex_combination_as_their_mean():
     w = some_point(problem_of("pair")).float()
     f, g = problem_of("pair").mean_losses(w)
     weighted = problem_of("pair", "objectives", ratio=3.0)
-    torch.testing.assert_close(weighted.mean_losses(w).mean(), 0.25 * f + 0.75 * g)
+    expected = 0.25 * f + 0.75 * g
+    torch.testing.assert_close(weighted.mean_losses(w).mean(), expected)
     batch = fl.core.problem.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
     plain = problem_of("pair").gradient(w, batch, torch.tensor([0.25, 0.75]))
     torch.testing.assert_close(weighted.gradient(w, batch, torch.tensor([0.5, 0.5])), plain)

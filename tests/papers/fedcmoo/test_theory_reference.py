@@ -27,7 +27,8 @@ CASE = Setting(
 
 def test_constants_by_hand():
     # (1 + 1) / 2 * 1 + 1 / 2 * 4 + (5 - 2) / (2 * 4) * 9
-    assert bounds.gram_variance(CASE) == pytest.approx(1 + 2 + 27 / 8)
+    expected = 1 + 2 + 27 / 8
+    assert bounds.gram_variance(CASE) == pytest.approx(expected)
     assert bounds.gram_variance(replace(CASE, sigma_l=0.0), misprint=True) == pytest.approx(6.375)
     assert bounds.gram_variance(
         replace(
@@ -37,14 +38,19 @@ def test_constants_by_hand():
             n_gram=1,
         )
     ) == pytest.approx(2 + 4)
-    assert bounds.gram_constant(CASE) == pytest.approx((sqrt(6.375) + 2) ** 2)
+    expected = (sqrt(6.375) + 2) ** 2
+    assert bounds.gram_constant(CASE) == pytest.approx(expected)
     assert bounds.gram_constant(CASE, "ours") == pytest.approx(10.375)
     assert bounds.weight_move(CASE, 0.1, "ours") == pytest.approx(0.1 * 2 * 10.375)
-    assert bounds.weight_regret(CASE, 0.1, "ours") == pytest.approx(0.1 * 4 * 10.375**2 / 2)
+    expected = 0.1 * 4 * 10.375**2 / 2
+    assert bounds.weight_regret(CASE, 0.1, "ours") == pytest.approx(expected)
     assert bounds.step_square(CASE) == pytest.approx(4 + 1 / 16)
-    assert bounds.step_square(CASE, "corrected") == pytest.approx((2 + 1 / 4) ** 2)
-    assert bounds.drift(CASE, 0.01) == pytest.approx(0.02 * (sqrt(8) + 2 * sqrt(112)))
-    assert bounds.drift(CASE, 0.01, "ours") == pytest.approx(0.02 * (7 + sqrt(3.5)))
+    expected = (2 + 1 / 4) ** 2
+    assert bounds.step_square(CASE, "corrected") == pytest.approx(expected)
+    expected = 0.02 * (sqrt(8) + 2 * sqrt(112))
+    assert bounds.drift(CASE, 0.01) == pytest.approx(expected)
+    expected = 0.02 * (7 + sqrt(3.5))
+    assert bounds.drift(CASE, 0.01, "ours") == pytest.approx(expected)
 
 
 def test_one_local_step_has_no_drift_in_ours():
@@ -60,7 +66,8 @@ def test_the_theorem_is_the_sum_of_its_terms():
     eta = 0.16
     c = bounds.gram_constant(CASE)
     assert bound.start == pytest.approx(3 / (50 * eta))
-    assert bound.weights == pytest.approx(0.1 * 4 * (c * 4 + c**2 / 2))
+    expected = 0.1 * 4 * (c * 4 + c**2 / 2)
+    assert bound.weights == pytest.approx(expected)
     assert bound.step == pytest.approx(eta / 2 * (2.25) ** 2)
     terms = bound.start + bound.weights + bound.step + bounds.drift(CASE, 0.01)
     assert bound.total == pytest.approx(terms)
@@ -153,6 +160,7 @@ def test_a_run_without_noise_is_gradient_descent_with_moving_weights():
     w = np.array([0.5, 0.5])
     for t in range(4):
         jac = problem.gradients(x)[0].mean(0)
-        assert squares[0, t] == pytest.approx(np.square(jac @ w).sum())
+        expected = np.square(jac @ w).sum()
+        assert squares[0, t] == pytest.approx(expected)
         w = own.project_simplex(w - 0.2 * jac.T @ jac @ w)
         x = x - 0.1 * (jac @ w)

@@ -77,5 +77,6 @@ def test_a_local_test_has_the_clients_mixture(tables):
         tables[0], None, data="digits", labels=1, clients=2, local_test=0.25
     )
     assert set(problem.heldout[1].tolist()) == {0, 1}
-    assert len(problem.heldout[1]) == pytest.approx(sum(problem.sizes) / 3, abs=1)
+    expected = sum(problem.sizes) / 3
+    assert len(problem.heldout[1]) == pytest.approx(expected, abs=1)
     assert len(pictures(tables, test_rows=50).heldout[1]) == 50

@@ -30,12 +30,15 @@ def rng():
 
 
 def test_convex_bounds_by_hand():
-    assert theory.convex(CASE, 7) == pytest.approx(18 * (2 / 9 + 4 / (3 * sqrt(8))))
+    expected = 18 * (2 / 9 + 4 / (3 * sqrt(8)))
+    assert theory.convex(CASE, 7) == pytest.approx(expected)
     # q = 1/4, k = 7: 42 / (12 * 11) of the start; q t + 2 = 13/4, q t + 2 - q = 3
     slow = theory.convex(CASE, 5, share=0.5, quality=0.5, slip=0.3, start=11.0)
-    assert slow == pytest.approx(11 * 42 / 132 + 36 * (8 / 13 + 4 / (3 * sqrt(3))) + 0.6)
+    expected = 11 * 42 / 132 + 36 * (8 / 13 + 4 / (3 * sqrt(3))) + 0.6
+    assert slow == pytest.approx(expected)
     mean = theory.convex_at_mean(CASE, 6.0, 7)
-    assert mean - theory.convex(CASE, 7) == pytest.approx(36 / (8 * 0.5 * sqrt(8)))
+    expected = 36 / (8 * 0.5 * sqrt(8))
+    assert mean - theory.convex(CASE, 7) == pytest.approx(expected)
 
 
 def test_convex_is_below_the_papers_bounds():
@@ -46,26 +49,32 @@ def test_convex_is_below_the_papers_bounds():
 
 
 def test_nonconvex_bounds_by_hand():
-    assert theory.nonconvex(CASE, 8) == pytest.approx(5 / 2 + 18 / 8 + 18 / 4)
+    expected = 5 / 2 + 18 / 8 + 18 / 4
+    assert theory.nonconvex(CASE, 8) == pytest.approx(expected)
     # P = 26 / 2 + 14 = 27 for p = 1/2 and T = 52
-    assert theory.nonconvex(CASE, 52, share=0.5) == pytest.approx(5 * 9 / 26 + 1 + 3)
+    expected = 5 * 9 / 26 + 1 + 3
+    assert theory.nonconvex(CASE, 52, share=0.5) == pytest.approx(expected)
     rough = theory.nonconvex(CASE, 8, quality=0.5, slip=1.0)
-    assert rough == pytest.approx(2 * (theory.nonconvex(CASE, 8) + 1))
+    expected = 2 * (theory.nonconvex(CASE, 8) + 1)
+    assert rough == pytest.approx(expected)
     mean = theory.nonconvex_at_mean(CASE, 6.0, 8)
-    assert mean - theory.nonconvex(CASE, 8) == pytest.approx(144 / (16 * 0.5 * 2))
+    expected = 144 / (16 * 0.5 * 2)
+    assert mean - theory.nonconvex(CASE, 8) == pytest.approx(expected)
     assert theory.nonconvex(CASE, 8) == pytest.approx(theory_fw.nonconvex_surrogate(CASE, 8))
 
 
 def test_stochastic_bound_by_hand():
     noise = 16 / 3 * 2.25 + 27 / 4 * 36
     steps = 81 / 16 * 9 * (2 / sqrt(27) + 2 / 27)
-    assert theory.stochastic(CASE, 19) == pytest.approx(9 / 8 * sqrt(noise) + steps)
+    expected = 9 / 8 * sqrt(noise) + steps
+    assert theory.stochastic(CASE, 19) == pytest.approx(expected)
 
 
 def test_oracles(rng):
     g = rng.standard_normal((50, 3))
     in_ball = (g * c.ball(2.0)(g)).sum(1)
-    assert in_ball == pytest.approx(-2 * np.linalg.norm(g, axis=1))
+    expected = -2 * np.linalg.norm(g, axis=1)
+    assert in_ball == pytest.approx(expected)
     in_cross = (g * c.cross(2.0)(g)).sum(1)
     assert in_cross == pytest.approx(-2 * abs(g).max(1))
     assert c.box([-1.0, 0, 2], [1.0, 1, 3])(np.array([1.0, -1, 0])).tolist() == [-1, 1, 3]
@@ -133,11 +142,14 @@ def test_schedules_by_hand():
 def test_two_rounds_by_hand():
     """Gradients / 2 are x - 3 and x + 1: both go to their ends, then the penalty acts."""
     path = c.run(TOY, LINE, c.schedule("convex", 2, 0.5), np.zeros((1, 1)))
-    assert path.x[:, 0, :, 0] == pytest.approx(np.array([[0, 0], [1, -1], [1, 1 / 3]]))
+    expected = np.array([[0, 0], [1, -1], [1, 1 / 3]])
+    assert path.x[:, 0, :, 0] == pytest.approx(expected)
     # Round 2: 1 - 3 + lam and -1 + 1 - lam with lam = 0.5 sqrt(3): the second turns to +1
-    assert path.g[1, 0, :, 0] == pytest.approx([-2 + 0.5 * sqrt(3), -0.5 * sqrt(3)])
+    expected = [-2 + 0.5 * sqrt(3), -0.5 * sqrt(3)]
+    assert path.g[1, 0, :, 0] == pytest.approx(expected)
     plus = c.run(TOY, LINE, c.schedule("convex", 2, 0.5), np.zeros((1, 1)), plus=0.25)
-    assert plus.g[1, 0, :, 0] == pytest.approx([-2 + 0.5 * sqrt(3) + 0.25, -0.5 * sqrt(3) - 0.25])
+    expected = [-2 + 0.5 * sqrt(3) + 0.25, -0.5 * sqrt(3) - 0.25]
+    assert plus.g[1, 0, :, 0] == pytest.approx(expected)
 
 
 def test_the_naive_scheme_stays():
@@ -152,7 +164,8 @@ def test_server_follows_the_clients(rng):
     problem = c.bowls(rng, 4, 3)
     plan = c.schedule("convex", 40, 0.2, 0.3)
     path = c.run(problem, c.ball(1.0), plan, np.zeros((6, 3)), rng, share=0.3)
-    assert path.server == pytest.approx(path.x.mean(2), abs=1e-12)
+    expected = path.x.mean(2)
+    assert path.server == pytest.approx(expected, abs=1e-12)
     moved = np.abs(np.diff(path.x, axis=0)).sum(-1) > 0
     assert moved.mean() == pytest.approx(0.3, abs=0.05)
 
@@ -160,7 +173,8 @@ def test_server_follows_the_clients(rng):
 def test_measures_by_hand():
     x = np.array([[[[1.0], [-1.0]]]])
     assert c.distance(x)[0, 0] == pytest.approx(sqrt(2))
-    assert c.surrogate(TOY, x, np.array([3.0]))[0, 0] == pytest.approx((4 + 0) / 2 + 3)
+    expected = (4 + 0) / 2 + 3
+    assert c.surrogate(TOY, x, np.array([3.0]))[0, 0] == pytest.approx(expected)
     assert c.fw_gap(TOY, LINE, np.array([0.0])) == pytest.approx(2)
 
 
@@ -171,7 +185,8 @@ def test_wrong_oracles_leave_what_they_should(rng):
     path = c.run(problem, c.ball(1.0), plan, np.zeros((1, 2)), quality=0.7, slip=slip)
     best = (path.g * (path.x[:-1] - c.ball(1.0)(path.g))).sum(-1)
     left = (path.g * (path.x[:-1] - path.s)).sum(-1)
-    assert left == pytest.approx(np.maximum(0.7 * best - 0.02, 0), abs=1e-12)
+    expected = np.maximum(0.7 * best - 0.02, 0)
+    assert left == pytest.approx(expected, abs=1e-12)
 
 
 def test_stochastic_gradients_are_averaged(rng):

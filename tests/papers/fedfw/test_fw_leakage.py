@@ -84,7 +84,8 @@ def test_the_attackers_path_is_that_of_the_search():
     guesses, mismatch = attack(SMALL, weights, truth, one_hot(label), **options)
     assert torch.equal(guesses[0].flatten(), PROBLEM.w0)
     apart = (guesses - truth).square().flatten(1).mean(1)
-    assert trace.metrics["psnr"][0] == pytest.approx((-10 * apart.log10()).numpy())
+    expected = (-10 * apart.log10()).numpy()
+    assert trace.metrics["psnr"][0] == pytest.approx(expected)
     share = mismatch[1:] / message(SMALL, Whole(), PROBLEM).square().sum()
     assert trace.info["mismatch"][0] == pytest.approx(share.numpy())
 

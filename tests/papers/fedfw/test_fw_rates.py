@@ -44,7 +44,8 @@ def test_the_naive_scheme_goes_to_zero_and_fedfw_does_not(schedule):
     assert naive.metrics["x"][1, 0] != naive.metrics["x"][2, 0]
     ours = fl.run(FedFW(1.0), pair, rounds=200, seeds=(0, 1), progress=False)
     assert (ours.metrics["x"][:, -1] > 0.5).all()
-    assert ours.metrics["excess"] == pytest.approx((ours.metrics["x"] - 1) ** 2)
+    expected = (ours.metrics["x"] - 1) ** 2
+    assert ours.metrics["excess"] == pytest.approx(expected)
 
 
 def test_the_least_value_is_the_least_and_is_certified():
@@ -80,11 +81,13 @@ def test_the_constants_are_those_of_autograd():
     reference = convex_reference(1, **SMALL)
     known = reference.metrics(problem.w0, reference)
     slopes = client_slopes(problem, problem.heldout[1])
-    assert float(known["slope"]) == pytest.approx(float(slopes.norm() / 10))
+    expected = float(slopes.norm() / 10)
+    assert float(known["slope"]) == pytest.approx(expected)
     apart = (slopes - slopes.mean(0)).norm() / 10
     assert float(known["dual"]) == pytest.approx(float(apart))
     at_start = client_slopes(problem, problem.w0)
-    assert float(known["first"]) == pytest.approx(float(at_start.norm() / 10))
+    expected = float(at_start.norm() / 10)
+    assert float(known["first"]) == pytest.approx(expected)
     client = batches(problem)[0]
     X, y = client.data
     weight = torch.ones(1, dtype=torch.float64)
@@ -125,7 +128,8 @@ def test_the_closed_gradient_of_the_sigmoid_loss():
     (batch, *_) = batches(problem)
     (w, *_) = random_points(problem, 1)
     ours = problem.gradient(w, batch, torch.tensor([2.0]).double())
-    torch.testing.assert_close(ours, 2 * grad(lambda u: problem.losses(u, batch)[0])(w))
+    expected = 2 * grad(lambda u: problem.losses(u, batch)[0])(w)
+    torch.testing.assert_close(ours, expected)
 
 
 def test_few_steps_of_lanczos_change_the_oracle_and_not_the_measure():
@@ -145,7 +149,8 @@ def test_a_wrong_oracle_attains_what_it_may(quality, slip):
     wrong = Towards(inner, x, quality, slip)
     gap = g @ (x - inner.lmo(g))
     s = wrong.lmo(g)
-    assert float(g @ (x - s)) == pytest.approx(float(quality * gap - slip), rel=1e-5)
+    expected = float(quality * gap - slip)
+    assert float(g @ (x - s)) == pytest.approx(expected, rel=1e-5)
     assert bool(wrong.contains(s))
     far = Towards(inner, x, quality, 100.0)
     torch.testing.assert_close(far.lmo(g), x)

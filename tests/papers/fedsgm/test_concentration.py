@@ -24,7 +24,8 @@ def test_theorems_4_and_9_are_made_of_the_lemmas():
     rate = theorem_4(CASE, "corrected")
     walk = c.sampling_walk(third, rate.lr) / (rate.lr * CASE.E * CASE.T)
     base = sqrt(4 * 4 * 9 * 5 / 100)
-    assert rate.tolerance == pytest.approx(base + walk + c.estimate_error(third))
+    expected = base + walk + c.estimate_error(third)
+    assert rate.tolerance == pytest.approx(expected)
     seventh = Setting(**{**vars(CASE), "delta": CASE.delta / 7})
     rate = theorem_9(CASE, 1.5, 0.7, 6, "corrected")
     scale = rate.lr * CASE.E * CASE.T
@@ -36,13 +37,16 @@ def test_theorems_4_and_9_are_made_of_the_lemmas():
     gamma = 3 * 25 + (drift + square) / (2 * 5 * 9)  # 3 E^2 holds the parts without noise
     assert rate.gamma == pytest.approx(gamma)
     root = sqrt(2 * 4 * 9 * rate.gamma / 500)
-    assert rate.accuracy == pytest.approx(root + walks + 2 * error, rel=1e-12)
+    expected = root + walks + 2 * error
+    assert rate.accuracy == pytest.approx(expected, rel=1e-12)
 
 
 def test_lemma_3_by_hand():
     s = Setting(D=1.0, G=1.0, E=2, T=1, N=1, delta=2 / math.e)
-    assert c.drift_bound(s, 0.5, 3.0) == pytest.approx(2 * (2 / 3 + 9 * 2))
-    assert c.drift_bound(s, 0.5, 3.0, "direct") == pytest.approx(2 * (2 / 3 + 6 * 2))
+    expected = 2 * (2 / 3 + 9 * 2)
+    assert c.drift_bound(s, 0.5, 3.0) == pytest.approx(expected)
+    expected = 2 * (2 / 3 + 6 * 2)
+    assert c.drift_bound(s, 0.5, 3.0, "direct") == pytest.approx(expected)
 
 
 def test_lemma_6_proved_is_above_printed_by_a_known_factor():
@@ -84,9 +88,11 @@ def test_sampled_rate_by_hand_and_below_the_printed_ones():
     rate = c.sampled_rate(s)
     once = c.sampled_rate(s, one_sample=True)
     error = 0.3 * sqrt(log(6000))
-    assert rate.tolerance == pytest.approx(0.1 + 2 * sqrt(0.01 * log(30)) + error)
+    expected = 0.1 + 2 * sqrt(0.01 * log(30)) + error
+    assert rate.tolerance == pytest.approx(expected)
     assert rate.accuracy - rate.tolerance == pytest.approx(error)
-    assert once.tolerance == pytest.approx(0.1 + 1.3 * sqrt(log(4000)))
+    expected = 0.1 + 1.3 * sqrt(log(4000))
+    assert once.tolerance == pytest.approx(expected)
     assert rate.accuracy < theorem_4(s, "corrected").accuracy
     packed = Setting(**{**vars(s), "q": 0.5, "q0": 0.5})
     assert c.sampled_rate(packed).accuracy < theorem_1_partial(packed).accuracy

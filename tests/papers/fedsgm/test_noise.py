@@ -59,7 +59,8 @@ def test_worst_law_is_never_above_the_assumptions_own_level():
     assert np.abs(np.abs(law) - 1).max() < 0.1
     short, _ = c.largest_proxy(0.65, vector=True, points=401)
     long, _ = c.largest_proxy(5.0, vector=True, points=401)
-    assert short == pytest.approx(2 * log(math.exp(0.65) - 0.65) / 0.65**2, rel=1e-6)
+    expected = 2 * log(math.exp(0.65) - 0.65) / 0.65**2
+    assert short == pytest.approx(expected, rel=1e-6)
     assert long < 1 < short < 1.5
 
 

@@ -43,5 +43,6 @@ def test_the_reported_angle_is_that_between_two_changes():
         u = changes[t - 1]
         v = changes[t]
         cosine = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
-        assert turns[t] == pytest.approx(np.degrees(np.arccos(cosine)), abs=1e-3)
+        expected = np.degrees(np.arccos(cosine))
+        assert turns[t] == pytest.approx(expected, abs=1e-3)
     assert turns[0] == pytest.approx(90)

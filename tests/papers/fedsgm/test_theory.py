@@ -22,19 +22,23 @@ def test_gammas_of_the_paper_setting():
     assert printed == pytest.approx(by_hand_gamma_partial(12_000))
     assert printed == pytest.approx(4.89e5, rel=1e-3)
     corrected = gamma.gamma_partial(5, 0.1, 0.1, 2.0, "corrected")
-    assert corrected == pytest.approx(by_hand_gamma_partial(400_000 * math.sqrt(0.9)))
+    expected = by_hand_gamma_partial(400_000 * math.sqrt(0.9))
+    assert corrected == pytest.approx(expected)
     assert corrected == pytest.approx(8.57e5, rel=1e-3)
     direct = gamma.gamma_partial_direct(5, 0.1, 0.1, 2.0)
     assert direct == pytest.approx(50 + 6000 + 10_000 + 12_000)
     feedback = gamma.gamma_feedback(5, 0.1, 0.1)
-    assert feedback == pytest.approx(50 + 100 * math.sqrt(0.9) + 6000)
+    expected = 50 + 100 * math.sqrt(0.9) + 6000
+    assert feedback == pytest.approx(expected)
     assert gamma.gamma_unbiased(5, 9.0, 10) == pytest.approx(52.25)
 
 
 def test_theorem_3_is_its_printed_formula():
     rate = theory.theorem_3(Setting(D=2.0, G=3.0, E=4, T=100))
-    assert rate.tolerance == pytest.approx(math.sqrt(4 * 4 * 9 * 4 / 100))
-    assert rate.lr == pytest.approx(math.sqrt(4 / (4 * 9 * 64 * 100)))
+    expected = math.sqrt(4 * 4 * 9 * 4 / 100)
+    assert rate.tolerance == pytest.approx(expected)
+    expected = math.sqrt(4 / (4 * 9 * 64 * 100))
+    assert rate.lr == pytest.approx(expected)
     assert rate.beta == math.inf
     assert rate.accuracy == rate.tolerance
 
@@ -140,7 +144,8 @@ def test_sampling_terms_by_hand():
     error = 0.5 * math.sqrt(0.5 * (2 + math.log(200)))  # 6T/delta = 200 * 3/delta
     printed = theory.theorem_4(s)
     corrected = theory.theorem_4(s, "corrected")
-    assert printed.tolerance == pytest.approx(root + walk + 2 * error)
+    expected = root + walk + 2 * error
+    assert printed.tolerance == pytest.approx(expected)
     assert printed.accuracy == printed.tolerance
     assert corrected.tolerance == pytest.approx(root + walk + error)
     assert corrected.accuracy == pytest.approx(printed.accuracy)
@@ -149,12 +154,14 @@ def test_sampling_terms_by_hand():
 def test_theorem_1_partial_reports_its_own_excess():
     s = Setting(D=1.0, G=1.0, E=1, T=100, N=4, n=2, q=0.5, sigma=1.0, delta=0.1)
     rate = theory.theorem_1_partial(s)
-    assert rate.accuracy - rate.tolerance == pytest.approx(math.sqrt(1.5 * math.log(1000)))
+    expected = math.sqrt(1.5 * math.log(1000))
+    assert rate.accuracy - rate.tolerance == pytest.approx(expected)
     boundary = 2 * 2 * math.sqrt(0.5) / (0.5 * 100)
     walk = 4 / math.sqrt(200) * math.sqrt(2 * math.log(30))
     error = math.sqrt(math.log(6000))
     base = theory.bound(1.0, 1.0, 1, 100, rate.gamma)
-    assert rate.tolerance == pytest.approx(base + boundary + walk + 2 * error)
+    expected = base + boundary + walk + 2 * error
+    assert rate.tolerance == pytest.approx(expected)
     assert theory.theorem_1_partial(s, "corrected").accuracy < rate.accuracy
 
 
@@ -163,10 +170,12 @@ def test_theorem_9_by_hand_and_without_noise():
     rate = theory.theorem_9(s, sigma_xi=1.0, sigma_b=3.0, value_batch=9)
     effective = 3 * 4 * 4 + 4 * (1 + math.log(28_000)) + 2 * (8 + 1) * math.log(14_000)
     assert rate.gamma * 4 == pytest.approx(effective)
-    assert rate.lr == pytest.approx(math.sqrt(1 / (2 * effective * 100)))
+    expected = math.sqrt(1 / (2 * effective * 100))
+    assert rate.lr == pytest.approx(expected)
     walk = 8 * math.sqrt(0.02 * math.log(70)) + 2 * math.sqrt(0.01 * math.log(70))
     error = 2 * math.sqrt(math.log(7000))
-    assert rate.tolerance == pytest.approx(math.sqrt(2 * effective / 100) + walk + error)
+    expected = math.sqrt(2 * effective / 100) + walk + error
+    assert rate.tolerance == pytest.approx(expected)
     assert theory.theorem_9(s, 0.0, 0.0, 1).gamma > 3 * 4
 
 
@@ -174,10 +183,12 @@ def test_theorem_10_adds_the_curvature():
     s = Setting(D=2.0, G=1.0, E=2, T=50, N=4, n=4, sigma=0.3)
     flat = theory.theorem_10(s, 0.0, multiplier=1.0)
     bent = theory.theorem_10(s, 2.0, multiplier=1.0)
-    assert bent.tolerance - flat.tolerance == pytest.approx(4 * 2 / (8 * 2 * 50))
+    expected = 4 * 2 / (8 * 2 * 50)
+    assert bent.tolerance - flat.tolerance == pytest.approx(expected)
     error = 0.3 * math.sqrt(0.5 * math.log(8000)) * 2
     walk = 8 / math.sqrt(200) * math.sqrt(2 * math.log(80))
     root = math.sqrt(4 * 4 * 2 / 50)
-    assert flat.accuracy == pytest.approx(root + walk + 2 * error)
+    expected = root + walk + 2 * error
+    assert flat.accuracy == pytest.approx(expected)
     corrected = theory.theorem_10(s, 0.0, 1.0, "corrected")
     assert corrected.tolerance == pytest.approx(flat.accuracy - error)

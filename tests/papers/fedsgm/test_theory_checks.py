@@ -120,13 +120,15 @@ def test_soft_beta_and_excess_meet():
     assert its.soft_beta(2.0, 1.0, "direct") == 0.25
     assert its.soft_excess(2.0, 1.0, 0.25) == 0.0
     assert its.soft_excess(2.0, 1.0, 0.25 - 1e-9) == pytest.approx(0.0, abs=1e-7)
-    assert its.soft_excess(2.0, 1.0, 0.04) == pytest.approx(25 - 2 * sqrt(25))
+    expected = 25 - 2 * sqrt(25)
+    assert its.soft_excess(2.0, 1.0, 0.04) == pytest.approx(expected)
     assert its.soft_excess(1.0, 1.0, 2.0) == 0.5
 
 
 def test_the_direct_gamma_with_error_feedback():
     """By hand at q = q0 = 3/4: s = 1/2, r = r0 = 1, (1 + s) / (1 - s) = 3."""
-    assert its.gamma_feedback_direct(2, 0.75, 0.75) == pytest.approx(2 + 2 + 2 * 3)
+    expected = 2 + 2 + 2 * 3
+    assert its.gamma_feedback_direct(2, 0.75, 0.75) == pytest.approx(expected)
     assert its.gamma_feedback_direct(3, 1.0, 1.0) == its.gamma_local(3, "direct")
     for E in (1, 5):
         for q in (0.01, 0.1, 0.9, 1.0):

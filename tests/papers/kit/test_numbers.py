@@ -121,7 +121,8 @@ class TestRatios:
         n = ratio(a, b)
         inverse = ratio(b, a)
         assert n.low > 0
-        assert (n.low, n.high) == pytest.approx((1 / inverse.high, 1 / inverse.low))
+        expected = (1 / inverse.high, 1 / inverse.low)
+        assert (n.low, n.high) == pytest.approx(expected)
 
     def test_of_a_negative_mean_it_lies_about_the_value(self):
         n = ratio([-1.0, -2.0, -3.0], [2.0, 3.0, 3.0])
@@ -132,7 +133,8 @@ class TestShares:
     def test_in_percent(self):
         n = share([True, False], "%")
         assert (n.value, n.per_seed) == (50.0, (100.0, 0.0))
-        assert n.high == pytest.approx(100 * share([True, False]).high)
+        expected = 100 * share([True, False]).high
+        assert n.high == pytest.approx(expected)
 
     def test_all_of_three_seeds_still_has_a_width(self):
         assert share([1, 1, 1]).low == pytest.approx(0.2924, abs=1e-4)

@@ -57,11 +57,13 @@ def test_the_whole_cost_and_the_whole_gradient_are_those_of_all_pictures():
     cost, gradient = (long_problem(2, also=k, **SIZES) for k in ("cost_all", "gradient"))
     base = plain.metrics(w, plain)
     value = cost.metrics(w, cost)
-    assert float(value["cost_all"]) == pytest.approx(float(plain.mean_losses(w)[0]), rel=1e-12)
+    expected = float(plain.mean_losses(w)[0])
+    assert float(value["cost_all"]) == pytest.approx(expected, rel=1e-12)
     assert float(base["cost"]) != pytest.approx(float(value["cost_all"]), rel=1e-3)  # 50 pictures
     g = grad(lambda u: plain.mean_losses(u)[0] + RIDGE * u @ u)(w)
     metrics = gradient.metrics(w, gradient)
-    assert float(metrics["gradient"]) == pytest.approx(float(g.norm()), rel=1e-10)
+    expected = float(g.norm())
+    assert float(metrics["gradient"]) == pytest.approx(expected, rel=1e-10)
     for name, value_of_plain in base.items():
         assert float(metrics[name]) == float(value_of_plain)
     assert cost.config["also"] == "cost_all"
