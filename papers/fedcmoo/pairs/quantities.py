@@ -226,7 +226,8 @@ def differences(values: pd.DataFrame) -> pd.DataFrame:
         run: dict[str, Label] = {"data": data, "method": method, "dropout": dropout}
         apart = kit.halves_apart(values, DEFAULTS, run)
         if len(apart):
-            tables.append(estimates(apart, **run, minus="nothing"))
+            units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
+            tables.append(estimates(apart, units, **run, minus="nothing"))
     return pd.concat(tables) if tables else pd.DataFrame()
 
 

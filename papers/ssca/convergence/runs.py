@@ -87,7 +87,7 @@ def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
     sparse = labels["start"] == "he" or labels["draw"] != "usual" or "a" in labels
     evaluate_every = params["sgd_every" if sparse else "evaluate_every"]
     usual = "start_seeds" if labels["start"] == "he" else "seeds"
-    seeds = params[SEEDS.get(labels["draw"], usual)]
+    seeds = params[SEEDS.get(str(labels["draw"]), usual)]
     return Spec(algorithm, problem, params["rounds"], seeds, evaluate_every, KEEP, labels=labels)
 
 
