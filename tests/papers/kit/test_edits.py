@@ -25,6 +25,7 @@ STUDY = STUDIES["np_workshop"]
 SPEC = STUDY.specs(STUDY.resolve("full"))["hard"]
 DECLARED = replace(SPEC, seeds=SPEC.seeds[:4])
 HARD = DECLARED.algorithm
+RUNS = len(STUDY.specs(STUDY.resolve("full")))
 ABOUT = {"data": "breast_cancer", "positive": "malignant"}
 NOT_OURS = {"not judged: not the book's runs"}
 
@@ -183,7 +184,9 @@ def test_an_edited_run_is_computed_and_the_line_says_what_it_is(page, capsys):
     with pytest.raises(Computed, match="hard"):
         page.run(problem, hard=replace(HARD, lr=0.1))
     line = capsys.readouterr().out
-    assert line.startswith("70 of 71 runs are the study's, profile 'full'; your own: hard (")
+    assert line.startswith(
+        f"{RUNS - 1} of {RUNS} runs are the study's, profile 'full'; your own: hard ("
+    )
     assert "parameter: lr 0.1, not 0.3" in line
     assert line.endswith(
         "The result above, and the sentences and captions below, are about the book's runs.\n"
@@ -192,7 +195,7 @@ def test_an_edited_run_is_computed_and_the_line_says_what_it_is(page, capsys):
 
 def test_a_run_without_an_edit_is_loaded(page, capsys):
     traces = page.run(problem, hard=replace(HARD, lr=0.3))
-    assert capsys.readouterr().out == "71 of 71 runs are the study's, profile 'full'.\n"
+    assert capsys.readouterr().out == f"{RUNS} of {RUNS} runs are the study's, profile 'full'.\n"
     assert traces["hard"].provenance == STUDY.payload("hard")["provenance"]
 
 
@@ -227,7 +230,9 @@ def test_where_our_code_was_replaced_no_run_is_loaded(page, monkeypatch, capsys)
     with pytest.raises(Computed):
         page.run()
     line = capsys.readouterr().out
-    assert line.startswith("0 of 71 runs are the study's, profile 'full'; your own: 71 runs (code:")
+    assert line.startswith(
+        f"0 of {RUNS} runs are the study's, profile 'full'; your own: {RUNS} runs (code:"
+    )
     assert ".round was replaced)" in line
 
 
