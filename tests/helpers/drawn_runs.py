@@ -1,4 +1,4 @@
-"""Whether the labels of a figure name the runs that are drawn under them."""
+"""Whether words that a page shows name the runs that it shows under them."""
 
 import re
 from functools import cache
@@ -6,18 +6,29 @@ from itertools import combinations
 
 
 class NamedRuns:
-    """The runs of a study, and what they may be called."""
+    """What the runs of a study, and what else its quantities are about, may be called."""
 
-    def __init__(self, traces):
-        self.plain = traces
+    def __init__(self, stored):
+        self.stored = stored
 
-    def words(self, curve):
-        """Words that a curve may be called by, and how much one of them tells."""
-        config = self.plain[curve[0]].config
-        method = words(str(config["algorithm"]))
-        problem = words(str(config["problem"]))
-        taking_part = participation_words(config)
-        return (words(" ".join(curve)), 1.0), (method, 2.0), (taking_part, 2.0), (problem, 0.5)
+    def words(self, run):
+        """Words that a run may be called by, and how much one of them tells."""
+        labels = self.stored.labels.get(run, {})
+        texts = " ".join(label_text(label, value) for label, value in labels.items())
+        known = [(words(run), 1.0), (words(texts), 2.0)]
+        if run in self.stored.traces:
+            config = self.stored.traces[run].config
+            known.append((words(str(config["algorithm"])), 2.0))
+            known.append((participation_words(config), 2.0))
+            known.append((words(str(config["problem"])), 0.5))
+        return known
+
+
+def label_text(label, value):
+    """A label in words."""
+    if isinstance(value, bool):
+        return label if value else f"no {label}"
+    return f"{label} {value}"
 
 
 def participation_words(config):
@@ -53,33 +64,34 @@ def is_related(word, known):
     return begins and min(len(word), len(known)) > 3
 
 
-def fit(label, curves, described):
-    """How well a label fits curves, on average."""
+def fit(label, names, described):
+    """How well a label fits a run; of several with the same values the one that it fits best."""
     label_words = words(label)
-    points = 0.0
-    for curve in curves:
-        for known_words, weight in described[curve]:
-            points += weight * likeness(label_words, known_words)
-    return points / len(curves)
+    points = []
+    for name in names:
+        each = [weight * likeness(label_words, known) for known, weight in described[name]]
+        points.append(sum(each))
+    return max(points)
 
 
 def exchanged(runs, series):
-    """(pairs that are told apart, pairs, sentences on pairs whose labels fit better exchanged)."""
+    """(pairs that are told apart, pairs, sentences on pairs whose labels fit better exchanged).
+
+    `series` has a panel, a label and the names of the runs that may be meant, for each label.
+    """
     described = {}
-    for _, _, curves in series:
-        described.update({curve: runs.words(curve) for curve in curves})
+    for _, _, names in series:
+        described.update({name: runs.words(name) for name in names if name not in described})
     distinct = 0
     pairs = 0
     wrong = []
-    for (a_panel, a, a_curves), (b_panel, b, b_curves) in combinations(series, 2):
-        if a_panel != b_panel or a == b:
+    for (a_panel, a, a_names), (b_panel, b, b_names) in combinations(series, 2):
+        if a_panel != b_panel or a == b or a_names & b_names:
             continue
         pairs += 1
-        as_drawn = fit(a, a_curves, described) + fit(b, b_curves, described)
-        swapped = fit(a, b_curves, described) + fit(b, a_curves, described)
+        as_drawn = fit(a, a_names, described) + fit(b, b_names, described)
+        swapped = fit(a, b_names, described) + fit(b, a_names, described)
         distinct += as_drawn > swapped
         if as_drawn < swapped:
-            wrong.append(
-                f"{a_panel}: {a!r} shows {sorted(a_curves)}, {b!r} shows {sorted(b_curves)}"
-            )
+            wrong.append(f"{a_panel}: {a!r} shows {sorted(a_names)}, {b!r} shows {sorted(b_names)}")
     return distinct, pairs, wrong

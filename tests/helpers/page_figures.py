@@ -1,36 +1,66 @@
-"""Figures that a page draws, made from stored runs by the cells of its source that they need."""
+"""Figures and tables that a page shows, made from stored runs by the cells that they need.
+
+A page is executed once in a session. A changed figure is made by its cell alone, from the names
+that the page had before it.
+"""
 
 import ast
 import re
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pandas as pd
 from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from papers import STUDIES
-from papers.kit import plot
+from papers.kit import display, plot, report, store
 from papers.kit.study import Page
 
 SOURCES = Path(__file__).resolve().parents[2] / "notebooks" / "src"
 CELL = re.compile(r"^# %%(.*)\n", re.MULTILINE)
 NAMED = re.compile(r'plot\.show\(\s*\w+,\s*"(\w+)"')
+#: Calls in a cell that show a figure or a table, or set the style of figures.
+SHOWING = ("plot.show", "plot.theme", "runs_table(", "displayed(")
 
 
 class Shown(NamedTuple):
-    """A figure that a page shows: a grid or a figure, its frame, and the profile of its runs."""
+    """A figure that a page shows.
+
+    Attributes
+    ----------
+    drawn : a grid of seaborn or a matplotlib figure.
+    frame : what is drawn, as a table; None where the page gives none.
+    profile : of the runs in the frame.
+    cell : the code that shows the figure.
+    before : the names of the page before this code.
+    """
 
     drawn: Any
     frame: pd.DataFrame | None
     profile: str
+    cell: str
+    before: dict[str, Any]
+
+
+class Executed(NamedTuple):
+    """What an executed page shows: figures by name, tables in their order, the last names."""
+
+    figures: dict[str, Shown]
+    tables: list[pd.DataFrame]
+
+
+def source_of(study):
+    """The source of a study's page."""
+    return (SOURCES / f"{study}.py").read_text(encoding="utf-8")
 
 
 def names_of(study):
     """The names of the figures that a study's page draws, and of those that its study draws."""
-    source = (SOURCES / f"{study}.py").read_text(encoding="utf-8")
-    return [*NAMED.findall(source), *STUDIES[study].figures]
+    return [*NAMED.findall(source_of(study)), *STUDIES[study].figures]
 
 
 def cells_of(source):
@@ -59,47 +89,72 @@ def names_in(cell):
 
 
 def needed(cells):
-    """The cells that show figures, and those before them that they need."""
+    """The cells that show figures and tables, and those before them that they need."""
     kept = []
     wanted = set()
     for cell in reversed(cells):
         read, given = names_in(cell)
-        if "plot.show" in cell or "plot.theme" in cell or given & wanted:
+        if any(call in cell for call in SHOWING) or given & wanted:
             kept.append(cell)
             wanted = (wanted - given) | read
     return kept[::-1]
 
 
-def figures_of(study, changes=(), only=None):
-    """The figures of a study's page by name, drawn from the stored runs of the full profile.
+@cache
+def executed(study):
+    """The page of a study, executed with its stored runs and numbers of the full profile."""
+    page = Executed({}, [])
+    namespace = {"__name__": "page"}
+    for cell in needed(cells_of(source_of(study))):
+        before = dict(namespace)
+        figures, tables = execute(cell, study, namespace)
+        for name, (drawn, frame, profile) in figures.items():
+            page.figures[name] = Shown(drawn, frame, profile, cell, before)
+        page.tables.extend(tables)
+    return page
 
-    `changes` are pairs of texts, of which the second takes the place of the first in the source;
-    `only` is the name of the one figure that is wanted.
-    """
-    source = (SOURCES / f"{study}.py").read_text(encoding="utf-8")
-    for words, instead in changes:
-        assert words in source
-        source = source.replace(words, instead)
-    cells = cells_of(source)
-    if only:
-        cells = [x for x in cells if "plot.show" not in x or f'"{only}"' in x]
-    shown = {}
+
+def figures_of(study):
+    """The figures of a study's page by name."""
+    return executed(study).figures
+
+
+def changed_figure(study, name, words, instead):
+    """A figure of a page of whose cell some words are replaced."""
+    shown = figures_of(study)[name]
+    assert words in shown.cell
+    figures, _ = execute(shown.cell.replace(words, instead), study, dict(shown.before))
+    drawn, frame, profile = figures[name]
+    return Shown(drawn, frame, profile, shown.cell, shown.before)
+
+
+def execute(cell, study, namespace):
+    """Run a cell: the figures it shows, as (what is drawn, frame, profile) by name; its tables."""
+    figures, tables = {}, []
 
     def run(page, problem=None, **algorithms):
         del problem, algorithms
         page.traces = page.study.load()
+        page.numbers = store.read_numbers(page.study.name)
         return page.traces
 
     def show(drawn, name="", *, data=None, profile="full", **words):
         del words
+        if callable(drawn):  # a figure of the study
+            return
         frame = getattr(drawn, "data", None) if data is None else data
-        shown[name] = Shown(drawn, frame, profile)
+        figures[name] = (drawn, frame, profile)
         pyplot.close(drawn.figure)
 
-    namespace = {"__name__": "page"}
+    def displayed(table):
+        tables.append(table)
+        return table
+
     with ExitStack() as stack:
         stack.enter_context(patch.object(Page, "run", run))
         stack.enter_context(patch.object(plot, "show", show))
-        for cell in needed(cells):
-            exec(compile(cell, study, "exec"), namespace)
-    return shown
+        stack.enter_context(patch.object(Figure, "tight_layout"))  # a third of the time
+        for module in (display, report):
+            stack.enter_context(patch.object(module, "displayed", displayed))
+        exec(compile(cell, study, "exec"), namespace)
+    return figures, tables
