@@ -59,8 +59,8 @@ MISLABELLED = [
         (
             "np_unified",
             "figure_1",
-            "{page.participants: some, CLIENTS: everyone}",
-            "{page.participants: everyone, CLIENTS: some}",
+            "{page.participants: half_of_clients, CLIENTS: everyone}",
+            "{page.participants: everyone, CLIENTS: half_of_clients}",
             "words",
         ),
         (
