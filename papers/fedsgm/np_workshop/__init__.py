@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.fedsgm.np_workshop import claims
 from papers.fedsgm.np_workshop.quantities import derive
-from papers.fedsgm.np_workshop.runs import specs
+from papers.fedsgm.np_workshop.runs import OPEN_LRS, specs
 from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
@@ -22,7 +22,7 @@ PARAMETERS = parameters(
     local_steps=("local steps E", 5),
     fresh=("seeds that judge claim C25 alone", tuple(range(1000, 1400)), (1000, 1001)),
     drift_seeds=("seeds that judge claim C40 alone", tuple(range(8300, 8330)), (8300, 8301)),
-    drift_lrs=("step sizes at which the drift is measured", claims.OPEN_LRS, (0.3,)),
+    drift_lrs=("step sizes at which the drift is measured", OPEN_LRS, (0.3,)),
     settle_rounds=("rounds of the uncompressed runs for predictions P1 and P2", 2000, 120),
     many=("whether the settings that the paper leaves open are run", True, False),
 )

@@ -64,6 +64,7 @@ class DriftingFedSGM(FedSGM):
 
     def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
         """Make a round of FedSGM."""
+        measured: Any
         measured, info = super().round(fed, state, draw)
         return measured.state, {**info, "drift": measured.drift}
 
@@ -101,7 +102,12 @@ def runs(p: Params) -> Iterator[Spec]:
     for mode in MODES:
         yield from of_mode(mode, p)
     for mode, lr in product(MODES, p["drift_lrs"]):
-        labels = {"switch": mode, "lr": float(lr), "fraction": 1.0, "splits": "drift"}
+        labels: dict[str, Label] = {
+            "switch": mode,
+            "lr": float(lr),
+            "fraction": 1.0,
+            "splits": "drift",
+        }
         yield labelled(p, labels, seeds=p["drift_seeds"], keep=("f", "g", "drift"))
     if p["many"]:
         for start in open_starts():
