@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from papers.kit import quantities, report
-from papers.kit.quantities import late_values
 
 SCALES = (1, 100, 1000)  # as they are, in per cent, or in thousandths
 CLOSE = 2e-5  # stored numbers have six digits
@@ -83,27 +82,37 @@ class Stored:
         return found
 
     @cached_property
-    def late(self):
-        """Means over the last rounds of all curves of a run, by its name and their share."""
+    def ends(self):
+        """What is known of the ends of runs, as `ends_of` gives it, by their names."""
         return {}
+
+    def ends_of(self, run):
+        """Of a run's curves by how and name: values by seed, and the values of all rounds."""
+        if run not in self.ends:
+            ends = {}
+            frame = self.curves[run]
+            for name in self.names_of_curves(run):
+                curve = frame.pivot(index="seed", columns="round", values=name)
+                evaluated = curve.iloc[:, :-1].dropna(axis=1, how="all")
+                ends["all rounds", name] = frame[name].dropna()
+                ends["last", name] = curve.iloc[:, -1]
+                for share in LATE:
+                    count = max(1, round(share * evaluated.shape[1]))
+                    late = evaluated.iloc[:, -count:]
+                    ends[f"late {share}", name] = late.mean(axis=1, skipna=False)
+            self.ends[run] = ends
+        return self.ends[run]
 
     def at_end(self, run, rows):
         """The values of curves at the end of a run: of the seeds of some rows, or their mean."""
-        frame, names = self.curves[run], self.names_of_curves(run)
-        last = frame[frame["round"] == frame["round"].max()]
-        ends = {"last": last.set_index("seed")[names]}
-        for share in LATE:
-            if (run, share) not in self.late:
-                values = late_values(frame, *names, share=share)
-                self.late[run, share] = values.set_index("seed")[names]
-            ends[f"late {share}"] = self.late[run, share]
         found = {}
-        for name in names:
-            whole = frame[name].dropna()
-            found["all rounds", name] = whole
-            for how, values in ends.items():
-                each = values[name]
-                found[how, name] = each.reindex(rows["seed"]) if "seed" in rows else [each.mean()]
+        for (how, name), values in self.ends_of(run).items():
+            if how == "all rounds":
+                found[how, name] = values
+            elif "seed" in rows:
+                found[how, name] = values.reindex(rows["seed"])
+            else:
+                found[how, name] = [values.mean()]
         return found
 
     def like(self, rows):
