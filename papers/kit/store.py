@@ -39,6 +39,13 @@ ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
 
 
+#: Columns of the tables of runs and of quantities, which no label may have as its name.
+RESERVED = (
+    *("profile", "name", "run", "seed", "seeds", "round"),
+    *("measure", "value", "low", "high", "unit", "per_seed"),
+)
+
+
 @dataclass(frozen=True)
 class Spec:
     """One run to have: what `fedlib.run` needs, and which curves to keep.
@@ -62,6 +69,11 @@ class Spec:
         checks.fields(self)
         if len({*self.seeds}) < len(self.seeds):
             raise ValueError(checks.sentence("Spec", "seeds", "be distinct", self.seeds))
+        taken = {*RESERVED, *self.keep, *self.optional}
+        for label in self.labels:
+            if label in taken:
+                rule = f"have other names than the columns {', '.join(sorted(taken))}"
+                raise ValueError(checks.sentence("Spec", "labels", rule, label, "rename the label"))
 
     def maker(self) -> dict[str, Any] | None:
         """The function that makes the problem and its arguments, those of the default left out.

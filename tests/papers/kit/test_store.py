@@ -212,3 +212,11 @@ def test_a_problem_without_a_name_is_told_by_what_it_says_of_itself():
     assert store.is_stored("toy", "full", "a", nameless)
     assert not store.is_stored("toy", "full", "a", bowl)
     assert not store.is_stored("toy", "full", "a", replace(nameless, rounds=9))
+
+
+@pytest.mark.parametrize("label", ["seeds", "measure", "f"])
+def test_a_label_is_no_column_of_the_tables(label):
+    refuses(
+        "Spec: labels must have other names than the columns",
+        partial(Spec, SGM, np_problem, 6, (0, 1), labels={label: 1}),
+    )
