@@ -55,12 +55,15 @@ class Tolerance:
         or doubles in a network every few steps; None where it is the same to the end.
     rtol, atol : how much a value may differ, of itself and of the largest of its curve.
     timed : curves that are measured times, which are never the same.
+    strays : how many of the run's seeds may differ: on another processor a search may leave a flat
+        region of its loss elsewhere, and a small shift of the problem does not show it.
     """
 
     rounds: int | None = None
     rtol: float = 2e-3
     atol: float = 1e-5
     timed: tuple[str, ...] = ()
+    strays: int = 0
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,18 @@ def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, c
     assert main(["reproduce", "np_workshop"]) == 0
 
 
+def test_as_many_seeds_as_the_study_allows_may_differ(small, tmp_path, monkeypatch):
+    spoil(tmp_path, 1.01)  # one of two seeds
+    allowing = replace(small, tolerances={"*": Tolerance(strays=1)})
+    monkeypatch.setitem(STUDIES, "np_workshop", allowing)
+    assert main(["reproduce", "np_workshop"]) == 0
+    loose.change(
+        tmp_path / "np_workshop" / "full" / "soft.json",
+        lambda run: run["metrics"]["f"][0].__setitem__(2, 0.5),
+    )
+    assert main(["reproduce", "np_workshop"]) == 1
+
+
 def test_every_stored_part_is_compared(small, tmp_path):
     """Curves, bits and models: a change in each is said."""
 

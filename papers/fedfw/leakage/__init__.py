@@ -34,6 +34,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     watch={"*": HealthCheck("psnr", exact=SEARCH)},
-    tolerances={"*": Tolerance(rounds=1)},
+    tolerances={"*": Tolerance(rounds=1, strays=1)},
     **PARAMETERS,
 )
