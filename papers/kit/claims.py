@@ -150,7 +150,8 @@ class PaperValue:
 
     It `agrees` if it is within `rtol` of ours; where the paper states a bound (`at_most`), if our
     value does not exceed it by more than `rtol`. Where it is further away and still in our interval
-    it is `open`: a wide interval excludes nothing, and agrees with nothing.
+    it is `open`: a wide interval excludes nothing, and agrees with nothing. With the `spread` that
+    the paper prints beside it, any value that far away may be meant.
     """
 
     label: str
@@ -160,14 +161,16 @@ class PaperValue:
     place: str
     rtol: float = 0.1
     at_most: bool = False
+    spread: float = 0.0
 
     def status(self, ours: Number) -> str:
         """`agrees`, `differs` or `open`."""
         if self.at_most:
             return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
-        if abs(self.paper - ours.value) <= self.rtol * abs(self.paper):
+        if abs(self.paper - ours.value) <= self.rtol * abs(self.paper) + self.spread:
             return "agrees"
-        return "open" if ours.low <= self.paper <= ours.high else "differs"
+        meets = ours.low - self.spread <= self.paper <= ours.high + self.spread
+        return "open" if meets else "differs"
 
 
 def check(label: str, passed: object, detail: str = "") -> bool:

@@ -157,7 +157,11 @@ def numbers(row: Row) -> str:
     text = f"{estimate:.3g}"
     if isfinite(low) and low != high:
         text += f" [{low:.3g}, {high:.3g}]"
-    return f"{text}, paper {row['printed']:.3g}" if isfinite(row["printed"]) else text
+    if isfinite(row["printed"]):
+        text += f", paper {row['printed']:.3g}"
+    if isfinite(row["printed_spread"]):
+        text += f" ± {row['printed_spread']:.2g}"
+    return text
 
 
 def _marks(row: Row, axis: Axis) -> str:

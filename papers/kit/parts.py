@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ COLUMNS = {
     "control": "what the negative control exchanges",
     "control_state": "what the same condition does there",
     "printed": "the same value by the numbers that the paper prints",
+    "printed_spread": "the uncertainty that it prints beside them; empty where it prints none",
     "printed_place": "where it prints them",
     "verdict": "the verdict on the claim by this reading",
 }
@@ -65,7 +67,9 @@ def frame(study: Study, claim: Claim, outcomes: Mapping[str, Outcome]) -> pd.Dat
         printed = printed_values(study, reading)
         of_reading = outcome.parts or unread_parts(reading)
         rows += [row_of(study, claim, reading, outcome, part, printed) for part in of_reading]
-    return pd.DataFrame(rows, columns=[*COLUMNS]).astype({"seeds": "Int64"})
+    return pd.DataFrame(rows, columns=[*COLUMNS]).astype(
+        {"seeds": "Int64", "printed_spread": float}
+    )
 
 
 def all_parts(
@@ -92,11 +96,18 @@ def printed_values(study: Study, reading: Reading) -> dict[Any, Printed]:
     """The quantities that the paper prints; printed bounds are none of them."""
     printed: dict[Any, Printed] = {}
     for size in reading.rule.sizes:
-        printed.setdefault(size.key, Printed(exact(size.printed), size.place))
+        number = with_spread(size.printed, size.spread)
+        printed.setdefault(size.key, Printed(number, size.place))
     for value in study.paper_values:
         if not value.at_most:
-            printed.setdefault(value.key, Printed(exact(value.paper), value.place))
+            number = with_spread(value.paper, value.spread)
+            printed.setdefault(value.key, Printed(number, value.place))
     return printed
+
+
+def with_spread(value: float, spread: float) -> Number:
+    """A printed value, with its uncertainty as an interval."""
+    return replace(exact(value), low=value - spread, high=value + spread)
 
 
 def unread_parts(reading: Reading) -> list[Part]:
@@ -139,6 +150,8 @@ def row_of(
     if all(key in printed for key in statement.keys):
         numbers = {key: printed[key].number for key in statement.keys}
         places = dict.fromkeys(printed[key].place for key in statement.keys)
-        row["printed"] = statement.read(numbers).value
+        value = statement.read(numbers)
+        row["printed"] = value.value
+        row["printed_spread"] = (value.high - value.low) / 2 or None
         row["printed_place"] = "; ".join(places)
     return row

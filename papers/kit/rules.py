@@ -431,6 +431,11 @@ class Size:
     place: str
     spread: float = 0.0
 
+    @property
+    def text(self) -> str:
+        """The printed value, with its spread where it has one."""
+        return f"{self.printed:g} ± {self.spread:.2g}" if self.spread else f"{self.printed:g}"
+
     def word(self, ours: Number) -> str:
         """Whether the printed value, with its spread, meets our interval."""
         meets = ours.low - self.spread <= self.printed <= ours.high + self.spread
@@ -443,10 +448,11 @@ def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
     words = [size.word(numbers[size.key]) for size in sizes]
     if len(sizes) != 1:
         as_printed = f"{words.count(AS_PRINTED)} of {len(sizes)}"
-        return f"{as_printed} printed sizes lie in our intervals" if sizes else ""
+        uncertain = " with the printed uncertainties" if any(size.spread for size in sizes) else ""
+        return f"{as_printed} printed sizes lie in our intervals{uncertain}" if sizes else ""
     (size,) = sizes
     ours = numbers[size.key].text()
-    return f"{words[0]}: the paper prints {size.printed:g} ({size.place}), and ours is {ours}."
+    return f"{words[0]}: the paper prints {size.text} ({size.place}), and ours is {ours}."
 
 
 @dataclass(frozen=True)

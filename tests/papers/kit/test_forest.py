@@ -18,7 +18,10 @@ NUMBERS = {
     "c": Number(900.0, 800.0, 1000.0, (), "points"),
     "d": exact(3.0),
 }
-STUDY = replace(STUDIES["np_workshop"], paper_values=(PaperValue("a", "a", 4.0, "4.0", "Table 1"),))
+STUDY = replace(
+    STUDIES["np_workshop"],
+    paper_values=(PaperValue("a", "a", 4.0, "4 ± 0.2", "Table 1", spread=0.2),),
+)
 
 
 def table(primary):
@@ -47,7 +50,7 @@ def test_estimate_interval_bound_and_printed_value_lie_on_one_axis():
     html = forest.plot(table({"x": of("a") < 8}))
     assert "<tbody style=--r:96.3%>" in html  # it holds left of the bound
     assert "aria-label=holds" in html
-    assert "<td>1 [0, 2], paper 4<td>a below 8<td>2<td>fails</tr>" in html
+    assert "<td>1 [0, 2], paper 4 ± 0.2<td>a below 8<td>2<td>fails</tr>" in html
 
 
 @pytest.mark.parametrize(

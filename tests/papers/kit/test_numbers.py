@@ -171,6 +171,10 @@ def test_the_papers_value_agrees_within_the_tolerance_and_not_by_a_wide_interval
     bound = PaperValue("r", "r", 4.9, "at most", "W", 0.05, at_most=True)
     assert bound.status(ours) == "agrees"
     assert bound.status(Number(5.2, 4.2, 5.8, ())) == "differs"
+    uncertain = PaperValue("ratio", "r", 4.0, "4 ± 0.3", "W", rtol=0.1, spread=0.3)
+    assert uncertain.status(Number(4.6, 4.5, 4.9, ())) == "agrees"
+    assert uncertain.status(Number(5.0, 4.3, 5.7, ())) == "open"
+    assert uncertain.status(Number(5.0, 4.4, 5.7, ())) == "differs"
 
 
 def test_check_prints_one_stable_line(capsys):

@@ -33,7 +33,7 @@ RULE = Rule(
 STUDY = replace(
     STUDIES["np_workshop"],
     paper_values=(
-        PaperValue("a", "a.f", 1.5, "1.5", "Table 1"),
+        PaperValue("a", "a.f", 1.5, "1.5 ± 0.1", "Table 1", spread=0.1),
         PaperValue("b", "b.f", 4.0, "4.0", "Table 2"),
         PaperValue("bits", "bits", 9.0, "at most 9", "Table 3", at_most=True),
     ),
@@ -73,9 +73,11 @@ def test_a_printed_value_is_compared_like_ours():
     rows = table()
     assert rows["printed"].tolist()[:2] == [-2.5, 1.5]  # of a difference both are printed
     assert rows["printed_place"].tolist()[:2] == ["Table 1; Table 2", "Table 1"]
+    assert rows["printed_spread"].tolist()[:2] == pytest.approx([0.1, 0.1])
     assert pd.isna(rows["printed"][2])  # a printed bound is no value
-    with_size = replace(RULE, sizes=(Size("a.f", 7.0, "text"),))
+    with_size = replace(RULE, sizes=(Size("a.f", 7.0, "text", 0.2),))
     assert table(with_size)["printed"].tolist()[:2] == [3.0, 7.0]
+    assert table(with_size)["printed_spread"][1] == pytest.approx(0.2)
 
 
 def test_what_is_not_judged_has_rows_too():

@@ -250,6 +250,8 @@ def test_the_size_of_an_effect_has_a_word_of_its_own():
     assert size(1.0, key="one seed").startswith("One seed cannot test the printed size")
     assert size(2.1, 3.0) == "1 of 2 printed sizes lie in our intervals"
     assert size() == ""
+    uncertain = Rule({"x": of("b") > 1}, "", sizes=(Size("b", 3.0, "Table 1", 0.5),))(N).size
+    assert uncertain.startswith("The printed size lies in our interval: the paper prints 3 ± 0.5")
 
 
 def test_no_difference_is_a_quarter_of_the_effect_at_most():
