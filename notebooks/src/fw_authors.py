@@ -69,7 +69,7 @@ numbers = page.numbers
 # The authors' rows put FedFW ahead of FedDR, for logistic regression, IID data and the $\ell_2$ ball of radius 10. By
 # the text's protocol, FedFW minus FedDR is {result}`fw_authors/change_text.gap:+.1f` points on our rows and
 # {result}`fw_authors/change_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
-# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds, because its
+# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_minus_feddr.accuracy:+.1f` on our rows with the same seeds, because its
 # grid selected another $\eta$. At $\eta=10$ and 100 FedDR amplifies rounding differences, so a run that is computed
 # twice differs.)
 #

@@ -9,6 +9,7 @@ import csv
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from math import hypot
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
+from papers.kit.quantities import Label
 
 LABELS = 3  # of a client in the non-IID columns
 RADIUS = 10.0
@@ -36,7 +38,23 @@ ETA = 10.0  # FedDR's proximal parameter where no grid is asked for
 #: FedDR's parameters in the authors' code.
 CODE_FEDDR = {"lr": 0.05, "eta": 100.0, "relaxation": 0.01, "local_steps": 1}
 #: A point of the grid that left the finite numbers in round 64; it cannot be chosen.
-DIVERGED = ("cnn_pictures_iid_l2_feddr_0.2_10",)
+DIVERGED = ("cnn_pictures_iid_l2_feddr_lr0.2_eta10",)
+#: The labels of runs in the order of names. `protocol` is `text` or, of the authors' files, `code`;
+#: `only_seed` is the seed of a run that has a single one.
+DEFAULTS: dict[str, Label | None] = {
+    "net": None,
+    "data": None,
+    "split": None,
+    "norm": None,
+    "protocol": "text",
+    "method": None,
+    "lam": None,
+    "radius": None,
+    "lr": None,
+    "eta": None,
+    "only_seed": None,
+}
+Labels = dict[str, Label]
 METHODS = {"feddr": "FedDR", "fedfw": "FedFW", "plus": "FedFW+"}
 METHODS_3 = {"feddr": "FedDR", "sto": "FedFW-sto"}
 
@@ -109,6 +127,16 @@ class Printed(NamedTuple):
     lam: float | None
     radius: float | None
 
+    @property
+    def points(self) -> float:
+        """The spread in points, as the accuracies are in %."""
+        return 100 * self.spread
+
+    @property
+    def text(self) -> str:
+        """The value with its spread."""
+        return f"{self.value:.2f} ± {self.points:.2g}"
+
 
 def _read() -> Iterator[Printed]:
     with Path(__file__).with_name("printed.csv").open(encoding="utf-8", newline="") as file:
@@ -123,42 +151,42 @@ def _read() -> Iterator[Printed]:
 PRINTED = tuple(_read())
 
 
-def spread_of(column: str, norm: str, first: str, second: str) -> float:
-    """The spread of the difference of two methods' printed values, in points."""
-    squares = [
-        (100 * x.spread) ** 2
-        for x in PRINTED
-        if (as_coded(x.column), x.norm) == (as_coded(column), norm) and x.method in (first, second)
-    ]
-    return float(sum(squares) ** 0.5)
-
-
 def as_coded(column: str) -> str:
     """The column by the authors' reading: non-IID generated data have three classes."""
     return column.replace("synthetic_labels", "synthetic_classes")
 
 
-def _cells(*tables: int) -> dict[tuple[str, str], tuple[float, ...]]:
-    """Column and norm -> printed values by method; one column has two readings."""
-    printed_values: dict[tuple[str, str], tuple[float, ...]] = {}
-    for x in PRINTED:
-        if x.table in tables:
-            cell = x.column, x.norm
-            printed_values[cell] = (*printed_values.get(cell, ()), x.value)
-    return printed_values | {
-        (as_coded(c), norm): x for (c, norm), x in printed_values.items() if as_coded(c) != c
-    }
+def _by_cell() -> dict[tuple[str, str, str], Printed]:
+    """Column, norm and method -> what is printed; a column with two readings has two names.
+
+    In Table 3, which has no norm, MNIST stands in for EMNIST-10.
+    """
+    values = {}
+    for printed in PRINTED:
+        column = printed.column.replace("emnist_10", "mclr_pictures")
+        for name in (column, as_coded(column)):
+            values[name, printed.norm, printed.method] = printed
+    return values
 
 
-#: Column, norm -> FedDR, FedFW, FedFW+.
-TABLES = _cells(1, 2)
-#: Column -> FedDR, FedFW-sto; EMNIST-10 beside MNIST, its stand-in here.
-TABLE_3 = {c.replace("emnist_10", "mclr_pictures"): x for (c, _), x in _cells(3).items()}
-COLUMNS_3 = tuple(c for c in COLUMNS if c in TABLE_3)
+PRINTED_AT = _by_cell()
+COLUMNS_3 = tuple(column for column in COLUMNS if (column, "", "sto") in PRINTED_AT)
 USUAL = 1e-3  # lambda_0 where no file tells it
-SETTINGS = {
-    (as_coded(x.column), x.norm, x.method): (x.lam or USUAL, x.radius or RADIUS) for x in PRINTED
-}
+
+
+class PrintedGap(NamedTuple):
+    """The difference of two printed values, and its spread, in points."""
+
+    value: float
+    spread: float
+
+
+def printed_gap(column: str, norm: str, method: str) -> PrintedGap:
+    """What a table prints for a method minus what it prints for FedDR."""
+    ours = PRINTED_AT[column, norm, method]
+    theirs = PRINTED_AT[column, norm, "feddr"]
+    return PrintedGap(round(ours.value - theirs.value, 2), hypot(ours.points, theirs.points))
+
 
 DATA = {"digits": "digits", "mnist": "MNIST", "synthetic": "synthetic", "cifar10": "CIFAR-10"}
 SPLITS = {"iid": "IID", "labels": "3 labels a client", "classes": "3 classes"}
@@ -167,8 +195,29 @@ NETS = {"mclr": "", "cnn": "CNN, ", "dnn": "60-20-10, "}
 
 def traced(column: str, norm: str, method: str) -> tuple[float, float]:
     """lambda_0 and radius that the authors' files trace a cell to; in Table 3 there is no norm."""
-    coded = column if norm else column.replace("mclr_pictures", "emnist_10")
-    return SETTINGS[as_coded(coded), norm, method]
+    printed = PRINTED_AT[column, norm, method]
+    return printed.lam or USUAL, printed.radius or RADIUS
+
+
+def labels_of_cell(column: str, norm: str = "") -> Labels:
+    """The labels that all runs of a cell have; in Table 3 there is no norm."""
+    net, source, split, _ = COLUMNS[column]
+    cell: Labels = {"net": net, "data": source, "split": split}
+    return {**cell, "norm": norm} if norm else cell
+
+
+def run_as_traced(column: str, norm: str, method: str) -> Labels:
+    """The labels of the run that follows the authors' files for a printed value.
+
+    Published code runs FedFW under the name of FedFW+ as well: their runs are `fw`.
+    """
+    cell = {**labels_of_cell(column, norm), "protocol": "code"}
+    if method == "feddr":
+        return {**cell, "method": method}
+    lam, radius = traced(column, norm, method)
+    if method == "sto":
+        return {**cell, "method": method, "lam": lam}
+    return {**cell, "method": "fw", "lam": lam, "radius": radius}
 
 
 def guessing(usual: float, whole: float) -> Callable[[Mapping[str, Any]], float]:

@@ -55,7 +55,7 @@ T = TypeVar("T")
 SEEDS = 3  # fewer give no interval worth the name
 ROUNDS = 1 / 3  # of the rounds that the paper, or its authors' code, runs
 MISSING = "none"
-ONE_SEED = re.compile(r"_seed\d+$")  # in the name of a run that is one seed of several
+ONE_SEED = re.compile(r"_only_seed\d+$")  # in the name of a run that is one seed of several
 
 
 @dataclass(frozen=True)

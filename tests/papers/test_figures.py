@@ -28,11 +28,7 @@ from tests.helpers.weekly import further_weekly
 #: Studies with a second's work or more, which are held against the runs weekly.
 LONG = ("bounds", "np_unified", "ssca_convergence", "fw_leakage")
 DRAWING = [name for name in STUDIES if "plot.theme()" in source_of(name)]
-#: Studies whose runs have names alone, and no labels.
-UNLABELLED = ("fw_tables", "fw_stochastic")
-SHOWING = [
-    name for name in STUDIES if "page(globals())" in source_of(name) and name not in UNLABELLED
-]
+SHOWING = [name for name in STUDIES if "page(globals())" in source_of(name)]
 #: Starts of titles that say a number in another unit than the label: epochs for steps, the batch of
 #: all clients for that of one. They are not compared.
 RESTATED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.fedfw.authors.quantities import difference
 from papers.fedfw.authors.runs import DEFAULTS, Labels, pairs
-from papers.fedfw.cells import TABLE_3, TABLES, spread_of
+from papers.fedfw.cells import PrintedGap, printed_gap
 from papers.kit.quantities import Query, name_of
 from papers.kit.rules import Condition, Control, Rule, Size, of
 
@@ -28,28 +28,24 @@ def many() -> dict[str, Labels]:
     return {SPLIT[str(run["split"])]: difference(run) for run in runs}
 
 
-def printed(labels: Labels) -> float:
+def printed(labels: Labels) -> PrintedGap:
     """What the tables have between FedFW, or FedFW-sto, and FedDR."""
     if "users" in labels:
-        theirs, ours = TABLE_3[f"mclr_synthetic_{labels['split']}"]
-    else:
-        cell = f"{labels['net']}_synthetic_{labels['split']}"
-        theirs, ours = TABLES[cell, str(labels["norm"])][:2]
-    return round(ours - theirs, 2)
-
-
-def spread(labels: Labels) -> float:
-    """The printed spread of this difference, in points."""
-    if "users" in labels:
-        return spread_of(f"mclr_synthetic_{labels['split']}", "", "sto", "feddr")
+        return printed_gap(f"mclr_synthetic_{labels['split']}", "", "sto")
     column = f"{labels['net']}_synthetic_{labels['split']}"
-    return spread_of(column, str(labels["norm"]), "fedfw", "feddr")
+    return printed_gap(column, str(labels["norm"]), "fedfw")
 
 
 def as_printed(labels: Labels) -> Condition:
     """Whether a difference has the sign of the printed one."""
     gap = of("best", **labels)
-    return gap > 0 if printed(labels) > 0 else gap < 0
+    return gap > 0 if printed(labels).value > 0 else gap < 0
+
+
+def size(labels: Labels, place: str) -> Size:
+    """The printed size of a difference."""
+    value, spread = printed(labels)
+    return Size(Query.of("best", **labels), value, place, spread)
 
 
 def order(
@@ -60,10 +56,7 @@ def order(
         {statement: {text: as_printed(labels) for text, labels in cells.items()}},
         note=note,
         control=control,
-        sizes=tuple(
-            Size(Query.of("best", **labels), printed(labels), f"{table}, {text}", spread(labels))
-            for text, labels in cells.items()
-        ),
+        sizes=tuple(size(labels, f"{table}, {text}") for text, labels in cells.items()),
     )
 
 

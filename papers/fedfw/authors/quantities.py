@@ -8,8 +8,8 @@ import pandas as pd
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedfw.authors.runs import DEFAULTS, LAM, Labels, pairs, run_of
-from papers.fedfw.cells import PRINTED, TABLES
-from papers.fedfw.tables.numbers import late, percent
+from papers.fedfw.cells import PRINTED, printed_gap
+from papers.fedfw.tables.quantities import late, measures, meet, percent
 from papers.kit import quantities as kit
 from papers.kit.numbers import exact, mean
 from papers.kit.quantities import Quantities, Query, Row, estimates, row, sweep
@@ -19,8 +19,7 @@ from papers.kit.study import Params, Traces
 # points, fixed before the runs
 SAME = 1.0
 NEAR = 3.0
-FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
-PRINTED_GAP = FEDFW - FEDDR
+PRINTED_GAP = printed_gap("mclr_synthetic_iid", "l2", "fedfw").value
 #: The steps from the text's protocol to the authors', each a change of one thing, in words.
 STEPS = {
     "text": "as the text, our rows",
@@ -65,12 +64,6 @@ def difference(run: Labels) -> Labels:
     return {**labels, "minus": "feddr"}
 
 
-def measures(trace: Trace) -> dict[str, Array]:
-    """Test accuracy in % of the last model, and the best of the rounds, by seed."""
-    accuracy = percent(trace)
-    return {"accuracy": accuracy[:, -1], "best": accuracy.max(1)}
-
-
 def counted(numbers: Numbers) -> list[Row]:
     """How many printed values are the same, near and apart, and how many have no run."""
     apart = []
@@ -79,8 +72,7 @@ def counted(numbers: Numbers) -> list[Row]:
         ours = numbers.get(Query.of("best", **run_of(printed)))
         if ours is not None:
             apart.append(abs(ours.value - printed.value))
-            spread = 100 * printed.spread
-            meets += bool(ours.low - spread <= printed.value <= ours.high + spread)
+            meets += meet(ours, printed)
     distance = np.array(apart)
     counts = {
         "meets": meets,

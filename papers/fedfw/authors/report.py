@@ -27,7 +27,7 @@ def forensics(numbers: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 
         ours = numbers.get(Query.of("best", **run_of(x)))
         words = text.get(written(x))
         rows[label(x)] = {
-            "printed": f"{x.value:.2f} ± {100 * x.spread:.2g}",
+            "printed": x.text,
             "authors' file": "no artefact is public" if x.last is None else "the maximum",
             "file, round 100": ABSENT if x.at_100 is None else f"{x.at_100:.2f}",
             "file, last": ABSENT if x.last is None else f"{x.last:.2f}",
@@ -49,7 +49,7 @@ def label(x: Printed) -> str:
 
 
 def written(x: Printed) -> str:
-    """The number of the same cell by the protocol of the text."""
+    """The name of the quantity of the same cell by the protocol of the text."""
     return "_".join(filter(None, (x.column, x.norm, x.method))) + ".accuracy"
 
 

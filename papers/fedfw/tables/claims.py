@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 
 from papers.fedfw.cells import (
@@ -10,28 +10,28 @@ from papers.fedfw.cells import (
     CELLS,
     CNN_RATES,
     COLUMNS,
+    DEFAULTS,
     DIVERGED,
     ETA,
     METHODS,
     NON_IID,
     NORMS,
+    PRINTED_AT,
     RATES,
     SYNTHETIC,
-    TABLES,
     as_coded,
     column_text,
+    labels_of_cell,
+    printed_gap,
+    run_as_traced,
 )
-from papers.fedfw.tables.numbers import code_run
+from papers.fedfw.tables.quantities import COMPARED, gap_of
+from papers.fedfw.tables.runs import ETAS, LAMBDAS, SHORT
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
-from papers.kit.rules import EXCHANGED, Rule, Size, of, stat, stat_value
+from papers.kit.quantities import Query, name_of, names_of
+from papers.kit.rules import EXCHANGED, Condition, Rule, Size, of
 
-# Grids of the full profile.
-LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
-SHORT = (1e-3, 1e-2, 1e-1)
-ETAS = (1.0, 10.0, 100.0)
-
-CODE_SEEDS = (0,)
 #: C8, l1: the columns of MNIST without the CNN.
 COLUMNS_C8 = ("mclr_pictures_iid", "mclr_pictures_labels")
 #: C14: those of the CNN, and who is ahead of whom there.
@@ -44,105 +44,102 @@ CNN = {
 #: Points of the grids that train no better than guessing. None of them has the lowest loss; in C10
 #: such a run counts with its last round.
 UNTRAINED = (
-    "*_l1_fedfw_0.1",
-    "*_l1_plus_0.1",
-    "mclr_cifar10_*_l1_plus_0.01",
-    "dnn_synthetic_labels_l2_fedfw_0.0001",
-    "dnn_synthetic_iid_l2_feddr_0.5_1",
-    "dnn_synthetic_iid_l2_feddr_0.5_10",
+    "*_l1_fedfw_lam0.1",
+    "*_l1_plus_lam0.1",
+    "mclr_cifar10_*_l1_plus_lam0.01",
+    "dnn_synthetic_labels_l2_fedfw_lam0.0001",
+    "dnn_synthetic_iid_l2_feddr_lr0.5_eta1",
+    "dnn_synthetic_iid_l2_feddr_lr0.5_eta10",
 )
 
 
-def frank_wolfe(cell: str, *methods: str) -> tuple[str, ...]:
-    net, source = cell.split("_")[:2]
-    lambdas = SHORT[:2] if net == "cnn" else SHORT if source == "cifar10" else LAMBDAS
-    return tuple(f"{cell}_{m}_{x:g}" for m in methods for x in lambdas)
+def frank_wolfe(column: str, norm: str, *methods: str) -> tuple[str, ...]:
+    """The runs of methods over the grid of lambda_0."""
+    lambdas: tuple[float, ...] = SHORT if COLUMNS[column].data == "cifar10" else LAMBDAS
+    if COLUMNS[column].net == "cnn":
+        lambdas = SHORT[:2]
+    return names_of(DEFAULTS, **labels_of_cell(column, norm), method=methods, lam=lambdas)
 
 
-def feddr(cell: str) -> tuple[str, ...]:
-    net, source = cell.split("_")[:2]
+def feddr(column: str, norm: str) -> tuple[str, ...]:
+    """The runs of FedDR over its grid."""
+    net, source, *_ = COLUMNS[column]
     rates = CNN_RATES if net == "cnn" else RATES[source]
     etas = (ETA,) if net == "cnn" or source == "cifar10" else ETAS
-    names = (f"{cell}_feddr_{lr:g}_{eta:g}" for lr in rates for eta in etas)
+    cell = labels_of_cell(column, norm)
+    names = names_of(DEFAULTS, **cell, method="feddr", lr=rates, eta=etas)
     return tuple(name for name in names if name not in DIVERGED)
 
 
-def runs(norm: str, columns: tuple[str, ...], *methods: str) -> tuple[str, ...]:
-    cells = [f"{c}_{norm}" for c in columns]
-    return tuple(run for cell in cells for run in (*frank_wolfe(cell, *methods), *feddr(cell)))
+def runs(norm: str, columns: Iterable[str], *methods: str) -> tuple[str, ...]:
+    """The runs of methods and of FedDR by the protocol of the text."""
+    names: list[str] = []
+    for column in columns:
+        names += frank_wolfe(column, norm, *methods)
+        names += feddr(column, norm)
+    return tuple(names)
 
 
 def coded(norm: str, columns: Iterable[str], *methods: str) -> tuple[str, ...]:
     """The runs of the protocol behind the printed values, each once."""
-    names = (code_run(as_coded(c), norm, m) for c in columns for m in (*methods, "feddr"))
-    return tuple(dict.fromkeys(names))
+    names: dict[str, None] = {}
+    for column in columns:
+        for method in (*methods, "feddr"):
+            run = run_as_traced(as_coded(column), norm, method)
+            names[name_of(run, DEFAULTS)] = None
+    return tuple(names)
 
 
 def words(column: str) -> str:
+    """A column in words."""
     return column_text(column, "mnist")
 
 
-def listed(keys: Mapping[str, str]) -> str:
-    return "; ".join(f"{text} {stat_value(key, '+.1f')}" for text, key in keys.items())
+def differences(protocol: str, norm: str, columns: Iterable[str]) -> dict[str, Query]:
+    """FedFW minus FedDR by one protocol: a column in words -> the quantity."""
+    read = as_coded if protocol == "code" else str
+    return {words(read(column)): gap_of(protocol, column, norm) for column in columns}
 
 
-def differences(
-    kind: str, norm: str, columns: Iterable[str], method: str = "fedfw"
-) -> dict[str, str]:
-    """A method minus FedDR by one protocol: a column in words -> the number."""
-    form = {"written": "{}_{}_{}_vs_feddr.accuracy", "code": "{}_{}_code_{}_vs_feddr.best"}[kind]
-    read = as_coded if kind == "code" else str
-    return {words(read(c)): form.format(read(c), norm, method) for c in columns}
-
-
-def sizes(kind: str, norm: str, columns: Iterable[str]) -> tuple[Size, ...]:
+def sizes(protocol: str, norm: str, columns: Iterable[str]) -> tuple[Size, ...]:
     """What the tables print between FedFW and FedDR, a column each."""
-    found = []
+    in_columns = []
     for column in columns:
-        ((text, key),) = differences(kind, norm, (column,)).items()
-        theirs, ours = TABLES[column, norm][:2]
-        place = f"Table {COLUMNS[column].table}, {text}"
-        found.append(Size(key, round(ours - theirs, 2), place))
-    return tuple(found)
+        ((text, gap),) = differences(protocol, norm, (column,)).items()
+        value, spread = printed_gap(column, norm, "fedfw")
+        in_columns.append(Size(gap, value, f"Table {COLUMNS[column].table}, {text}", spread))
+    return tuple(in_columns)
 
 
-def c7(kind: str, note: str) -> Rule:
+def c7(protocol: str, note: str) -> Rule:
     """Three sentences of the text about the l2 ball, each a mean over its columns by seed."""
-    ahead = {
-        "FedFW's mean accuracy exceeds FedDR's in the non-IID columns": (
-            f"{kind}_l2_labels.ahead",
-            NON_IID,
-        ),
-        "FedFW's mean accuracy exceeds FedDR's on synthetic IID data": (
-            f"{kind}_l2_synthetic.ahead",
-            SYNTHETIC,
-        ),
-    }
-    best = f"{kind}_l2_iid.best"
-    cells = differences(kind, "l2", NON_IID + SYNTHETIC)
+    mean_of = partial(Query.of, norm="l2", protocol=protocol)
     return Rule(
-        {text: of(key) > 0 for text, (key, _) in ahead.items()}
-        | {"FedDR's mean accuracy is the highest on IID data of MNIST and CIFAR-10": of(best) > 0},
-        f"FedFW minus FedDR is {stat(f'{kind}_l2_labels.ahead', '+.1f')} on non-IID data and "
-        f"{stat(f'{kind}_l2_synthetic.ahead', '+.1f')} on synthetic IID data. FedDR minus the "
-        f"better of FedFW and FedFW+ is {stat(best, '+.1f')} on IID data of MNIST and CIFAR-10. "
-        "FedFW minus FedDR in single columns: "
-        + listed(cells | differences(kind, "l2", BEST_FEDDR)),
-        note,
+        {
+            "FedFW's mean accuracy exceeds FedDR's in the non-IID columns": (
+                of(mean_of("ahead", columns="labels")) > 0
+            ),
+            "FedFW's mean accuracy exceeds FedDR's on synthetic IID data": (
+                of(mean_of("ahead", columns="synthetic")) > 0
+            ),
+            "FedDR's mean accuracy is the highest on IID data of MNIST and CIFAR-10": (
+                of(mean_of("feddr_ahead", columns="iid")) > 0
+            ),
+        },
+        note=note,
         control=EXCHANGED,
-        sizes=sizes(kind, "l2", (*NON_IID, *SYNTHETIC, *BEST_FEDDR)),
+        sizes=sizes(protocol, "l2", (*NON_IID, *SYNTHETIC, *BEST_FEDDR)),
     )
 
 
-def c8(kind: str, note: str) -> Rule:
-    keys = differences(kind, "l1", COLUMNS_C8)
-    said = "; ".join(f"{text} {stat(key, '+.1f')}" for text, key in keys.items())
+def c8(protocol: str, note: str) -> Rule:
+    """FedFW above FedDR with the l1 ball on MNIST, column by column."""
+    gaps = differences(protocol, "l1", COLUMNS_C8)
     return Rule(
-        {"FedFW's accuracy exceeds FedDR's": {text: of(key) > 0 for text, key in keys.items()}},
-        f"FedFW minus FedDR: {said}",
-        note,
+        {"FedFW's accuracy exceeds FedDR's": {text: of(gap) > 0 for text, gap in gaps.items()}},
+        note=note,
         control=EXCHANGED,
-        sizes=sizes(kind, "l1", COLUMNS_C8),
+        sizes=sizes(protocol, "l1", COLUMNS_C8),
     )
 
 
@@ -160,54 +157,43 @@ CODE = (
     "all instead of tens of thousands as in the authors' runs, whose later steps are smaller. At "
     "the paper's scale a round is an epoch of MNIST."
 )
-C7 = c7("written", TEXT)
+C7 = c7("text", TEXT)
 C7_CODE = c7("code", CODE)
-C8 = c8("written", SAME_ROWS)
+C8 = c8("text", SAME_ROWS)
 C8_CODE = c8(
     "code",
     "Steps as in C7. The traced runs of FedFW have a ball of radius 100, those of FedDR of 10.",
 )
-ROUNDS = {
-    f"{NORMS[norm]} {words(column)}": f"{column}_{norm}_plus_vs_fedfw.rounds"
-    for column, norm in CELLS
-}
+of_all = partial(of, method="plus", minus="fedfw", columns="all")
 C10 = Rule(
     {
-        "FedFW+ needs fewer rounds than FedFW in the mean over all columns": of(
-            "plus_vs_fedfw.rounds"
-        )
-        < 0,
-        "FedFW+ needs fewer rounds than FedFW in more than half of the columns that differ": of(
-            "plus_vs_fedfw.fewer"
-        )
-        > 50,
+        "FedFW+ needs fewer rounds than FedFW in the mean over all columns": of_all("rounds") < 0,
+        "FedFW+ needs fewer rounds than FedFW in more than half of the columns that differ": (
+            of_all("fewer") > 50
+        ),
     },
-    f"FedFW+ minus FedFW is {stat('plus_vs_fedfw.rounds', '+.1f')}. FedFW+ needs fewer rounds in "
-    f"{stat('plus_vs_fedfw.fewer', '.0f')} of the columns that differ. Exact ties: "
-    f"{stat_value('plus_vs_fedfw.ties', '.0f')}. Rounds of FedFW+ minus FedFW in single columns: "
-    + listed(ROUNDS),
-    "Rounds are counted to certain shares of the initial training loss. In a tie neither method "
-    "reaches any of them; a tie counts 0 in the mean. The authors' code "
+    note="Rounds are counted to certain shares of the initial training loss. In a tie neither "
+    "method reaches any of them; a tie counts 0 in the mean. The authors' code "
     f"never runs FedFW+, so the paper's tables compare FedFW with itself. {SAME_ROWS}",
     control=EXCHANGED,
 )
+
+
+def as_in_table_2(column: str, norm: str) -> Condition:
+    """Whether FedFW is above FedDR where Table 2 says so, and below elsewhere."""
+    gap = of(gap_of("text", column, norm))
+    return gap > 0 if CNN[column, norm] == "FedFW" else gap < 0
+
+
 C14 = Rule(
     {
         "the accuracies of FedFW and FedDR are ordered as in Table 2": {
-            f"{NORMS[norm]} {words(column)}, {first} ahead": (
-                of(f"{column}_{norm}_fedfw_vs_feddr.accuracy") > 0
-                if first == "FedFW"
-                else of(f"{column}_{norm}_fedfw_vs_feddr.accuracy") < 0
-            )
+            f"{NORMS[norm]} {words(column)}, {first} ahead": as_in_table_2(column, norm)
             for (column, norm), first in CNN.items()
         }
     },
-    "Final accuracy of FedFW minus FedDR in points: "
-    + listed(
-        {f"{NORMS[norm]} {words(c)}": f"{c}_{norm}_fedfw_vs_feddr.accuracy" for c, norm in CNN}
-    ),
-    "The full profile uses 400 of 60,000 rows, one seed, and no lambda_0 below 0.001. On IID data "
-    "with the l2 ball, FedFW reaches 32.6 % with lambda_0 = 0.0001 and 40.9 % with 0.00001 "
+    note="The full profile uses 400 of 60,000 rows, one seed, and no lambda_0 below 0.001. On IID "
+    "data with the l2 ball, FedFW reaches 32.6 % with lambda_0 = 0.0001 and 40.9 % with 0.00001 "
     "after the same rounds, and both values still rise.",
     control=EXCHANGED,
 )
@@ -217,6 +203,13 @@ WRITTEN = "as written: after 100 rounds"
 GRID = Needs(parameters=("lambdas", "short_lambdas", "etas"), paper={"rounds": 100}, dead=UNTRAINED)
 TEXT_AND_CODE = Needs(paper={"rounds": 1000})
 L2 = (*NON_IID, *SYNTHETIC)
+
+C10_RUNS: tuple[str, ...] = ()
+for judged_cell in CELLS:
+    C10_RUNS += frank_wolfe(*judged_cell, "fedfw", "plus")
+C14_RUNS: tuple[str, ...] = ()
+for cnn_column, ball in CNN:
+    C14_RUNS += runs(ball, (cnn_column,), "fedfw")
 
 paper = partial(Claim, paper="D", place="Tables 1, 2")
 CLAIMS = (
@@ -251,7 +244,7 @@ CLAIMS = (
         place="Conclusions",
         wording="FedFW+ converges faster than FedFW.",
         rule=C10,
-        runs=tuple(run for c, norm in CELLS for run in frank_wolfe(f"{c}_{norm}", "fedfw", "plus")),
+        runs=C10_RUNS,
         needs=GRID,
     ),
     paper(
@@ -260,27 +253,29 @@ CLAIMS = (
         wording="With the CNN on MNIST FedFW is ahead of FedDR, except for IID data with the l2 "
         "ball.",
         rule=C14,
-        runs=tuple(
-            run
-            for column, norm in CNN
-            for cell in [f"{column}_{norm}"]
-            for run in (*frank_wolfe(cell, "fedfw"), *feddr(cell))
-        ),
+        runs=C14_RUNS,
         needs=Needs(parameters=("short_lambdas",), paper={"rounds": 100}),
     ),
 )
 
 
-PAPER_VALUES = tuple(
-    PaperValue(
-        f"{NORMS[norm]} {words(column)}, {text}",
-        f"{column}_{norm}_{m}.accuracy",
-        x,
-        f"{x:.2f} %",
-        f"D, Table {COLUMNS[column].table}",
+def printed_value(column: str, norm: str, method: str, label: str) -> PaperValue:
+    """The value that a table prints for a method, beside ours by the text's protocol."""
+    labels = {**labels_of_cell(column, norm), "method": method}
+    printed = PRINTED_AT[column, norm, method]
+    return PaperValue(
+        label,
+        Query.of(COMPARED["text"], **labels),
+        printed.value,
+        f"{printed.text} %",
+        f"D, Table {printed.table}",
         rtol=0.03,
+        spread=printed.points,
     )
-    for (column, norm), values in TABLES.items()
-    if not column.endswith("_classes")
-    for (m, text), x in zip(METHODS.items(), values, strict=True)
+
+
+PAPER_VALUES = tuple(
+    printed_value(column, norm, method, f"{NORMS[norm]} {words(column)}, {METHODS[method]}")
+    for column, norm, method in PRINTED_AT
+    if norm and COLUMNS[column].split != "classes"
 )

@@ -1,8 +1,9 @@
-"""The derived numbers of the study of FedFW's Tables 1 and 2."""
+"""The quantities of the study of FedFW's Tables 1 and 2, and what that of Table 3 shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -12,23 +13,54 @@ from papers.fedfw.cells import (
     BEST_FEDDR,
     CELLS,
     COLUMNS,
+    DEFAULTS,
     METHODS,
     NON_IID,
     NORMS,
+    PRINTED_AT,
     SYNTHETIC,
-    TABLES,
+    Labels,
+    Printed,
     as_coded,
-    traced,
+    labels_of_cell,
+    run_as_traced,
 )
-from papers.kit.numbers import Number, exact, mean, measured, share
-from papers.kit.study import Params, Traces, after
+from papers.kit.numbers import Number, exact, mean, share
+from papers.kit.quantities import (
+    Quantities,
+    Query,
+    Row,
+    chosen,
+    labels_of,
+    name_of,
+    row,
+    sweep,
+    table,
+)
+from papers.kit.study import Params, Traces
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
 LEVELS = (0.9, 0.75, 0.5)  # of the start's training loss, to which rounds are counted
-Measure = Callable[[Trace], Array]
+SETTINGS = ("lam", "lr", "eta")  # labels among which the training loss chooses
+#: Protocol -> the measure by which it compares methods.
+COMPARED = {"text": "accuracy", "code": "best"}
+Cell = tuple[str, str]  # column and norm
+
+
+def derive(traces: Traces, _: Params) -> Quantities:
+    """Every cell by both protocols, differences by seed, rounds to levels, and counts."""
+    cells = [(column, norm) for norm in NORMS for column in COLUMNS]
+    rows: list[Row] = []
+    for cell in cells:
+        rows += of_cell(traces, cell, METHODS)
+        rows += rounds_apart(traces, cell)
+    numbers = Quantities.of([table(rows)], DEFAULTS)
+    rows += [*counts(numbers, cells, METHODS), *over_columns(numbers), *faster(numbers)]
+    return Quantities.of([table(rows)], DEFAULTS)
 
 
 def percent(trace: Trace) -> Array:
+    """Test accuracy in %, `[S, R]`."""
     return np.asarray(100 * trace.metrics["accuracy"])
 
 
@@ -37,83 +69,69 @@ def late(trace: Trace) -> Array:
     return np.asarray(trace.metrics["loss"][:, -LATE:].mean(1))
 
 
-#: Of a run, with units.
-MEASURES: dict[str, tuple[Measure, str]] = {
-    "accuracy": (lambda t: percent(t)[:, -1], "%"),
-    "best": (lambda t: percent(t).max(1), "%"),
-}
-#: FedFW, or FedFW+, minus FedDR by both protocols: a column and a method -> the number.
-DIFFERENCES = {"written": "{}_l2_{}_vs_feddr.accuracy", "code": "{}_l2_code_{}_vs_feddr.best"}
+def measures(trace: Trace) -> dict[str, Array]:
+    """Test accuracy in % of the last model, and the best of the rounds, by seed."""
+    accuracy = percent(trace)
+    return {"accuracy": accuracy[:, -1], "best": accuracy.max(1)}
 
 
-def cells(traces: Traces) -> list[tuple[str, str, str]]:
-    there = [(c, norm, f"{c}_{norm}") for norm in NORMS for c in COLUMNS]
-    return [x for x in there if after(traces, f"{x[2]}_")]
+def shown_run(traces: Traces, cell: Cell, protocol: str, method: str) -> Trace | None:
+    """The run of a method that a table shows; None where none is there.
+
+    By the protocol of the text it is the one with the lowest mean training loss at the end;
+    accuracy plays no part.
+    """
+    if protocol == "code":
+        return traces.get(name_of(run_as_traced(*cell, method), DEFAULTS))
+    labels = labels_of_cell(*cell)
+    grid = chosen(traces, SETTINGS, DEFAULTS, **labels, protocol=protocol, method=method)
+    return min(grid.values(), key=lambda trace: late(trace).mean(), default=None)
 
 
-def settings(traces: Traces, cell: str, method: str) -> dict[str, Trace]:
-    """The runs of a method in a cell, by their setting: `"0.001"`, or `"0.01_10"` of FedDR."""
-    return after(traces, f"{cell}_{method}_")
+def of_cell(traces: Traces, cell: Cell, methods: Iterable[str]) -> Iterator[Row]:
+    """Accuracies of a cell by both protocols, chosen settings, and methods minus FedDR by seed."""
+    for protocol in COMPARED:
+        labels: Labels = {**labels_of_cell(*cell), "protocol": protocol}
+        values = {}
+        for method in methods:
+            trace = shown_run(traces, cell, protocol, method)
+            if trace is None:
+                continue
+            values[method] = measures(trace)
+            for measure, by_seed in values[method].items():
+                yield row(measure, mean(by_seed, "%"), **labels, method=method)
+            if protocol == "text":
+                yield from settings_of(trace, {**labels, "method": method})
+        baseline = values.pop("feddr", None)
+        if baseline is None:
+            continue
+        for method, accuracies in values.items():
+            for measure, by_seed in accuracies.items():
+                gap = mean(by_seed - baseline[measure], "points")
+                yield row(measure, gap, **labels, method=method, minus="feddr")
 
 
-def chosen(traces: Traces, cell: str, method: str) -> str:
-    """The setting with the lowest mean training loss at the end; accuracy plays no part."""
-    runs = settings(traces, cell, method)
-    return min(runs, key=lambda x: float(late(runs[x]).mean()))
+def settings_of(trace: Trace, labels: Labels) -> Iterator[Row]:
+    """The settings that were chosen from the grid."""
+    for setting in SETTINGS:
+        if setting in labels_of(trace):
+            yield row(setting, exact(float(labels_of(trace)[setting])), **labels)
 
 
-def picked(traces: Traces, cell: str, methods: Iterable[str]) -> dict[str, Trace]:
-    runs = {m: settings(traces, cell, m) for m in methods}
-    return {m: own[chosen(traces, cell, m)] for m, own in runs.items() if own}
-
-
-def code_run(column: str, norm: str, method: str) -> str:
-    cell = f"{column}_{norm}"
-    if method == "feddr":
-        return f"{cell}_code_feddr"
-    lam, radius = traced(column, norm, method)
-    return f"{cell}_code_fw_{lam:g}_r{radius:g}"
-
-
-def derive(traces: Traces, _: Params) -> dict[str, Number]:
-    """Every cell by both protocols, differences by seed, rounds to levels, and counts."""
-    found: dict[str, Number] = {}
-    for column, norm, cell in cells(traces):
-        best = picked(traces, cell, METHODS)
-        for m in best:
-            names = ("lr", "eta") if m == "feddr" else ("lam",)
-            values = map(float, chosen(traces, cell, m).split("_"))
-            found |= {f"{cell}_{m}.{k}": exact(x) for k, x in zip(names, values, strict=True)}
-        coded = {m: code_run(column, norm, m) for m in METHODS}
-        run = {m: traces[name] for m, name in coded.items() if name in traces}
-        for start, shown, key in ((cell, best, "accuracy"), (f"{cell}_code", run, "best")):
-            found |= measured({f"{start}_{m}": t for m, t in shown.items()}, MEASURES)
-            for m in ("fedfw", "plus"):
-                if m in shown and "feddr" in shown:
-                    gap = difference(shown[m], shown["feddr"], key)
-                    found[f"{start}_{m}_vs_feddr.{key}"] = gap
-        found |= levels(traces, cell)
-    return found | counts(found) | pooled(found) | faster(found)
-
-
-def difference(a: Trace, b: Trace, key: str) -> Number:
-    of, _ = MEASURES[key]
-    return mean(of(a) - of(b), "points")
-
-
-def levels(traces: Traces, cell: str) -> dict[str, Number]:
+def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
     """FedFW+ minus FedFW: rounds to a share of the start's loss, mean over levels and lambda_0."""
-    one = settings(traces, cell, "fedfw")
-    other = settings(traces, cell, "plus")
-    differences = [
-        rounds_to(other[lam], level) - rounds_to(one[lam], level)
-        for lam in one
-        if lam in other
-        for level in LEVELS
-    ]
-    if not differences:
-        return {}
-    return {f"{cell}_plus_vs_fedfw.rounds": mean(np.mean(differences, 0), "rounds")}
+    labels: Labels = {**labels_of_cell(*cell), "protocol": "text"}
+    plain = sweep(traces, DEFAULTS, "lam", **labels, method="fedfw")
+    augmented = sweep(traces, DEFAULTS, "lam", **labels, method="plus")
+    differences = []
+    for lam, trace in plain.items():
+        if lam in augmented:
+            differences += [
+                rounds_to(augmented[lam], level) - rounds_to(trace, level) for level in LEVELS
+            ]
+    if differences:
+        number = mean(np.mean(differences, axis=0), "rounds")
+        yield row("rounds", number, **labels, method="plus", minus="fedfw")
 
 
 def rounds_to(trace: Trace, level: float) -> Array:
@@ -121,83 +139,101 @@ def rounds_to(trace: Trace, level: float) -> Array:
 
     Between two evaluations a curve is taken as straight.
     """
-    t = trace.rounds
-    found = []
+    rounds = trace.rounds
+    reached = []
     for loss in trace.metrics["loss"]:
         below = np.flatnonzero(loss <= level * loss[0])
-        two = slice(max(below[0] - 1, 0), below[0] + 1) if len(below) else slice(0)
-        found.append(np.interp(-level * loss[0], -loss[two], t[two]) if len(below) else t[-1])
-    return np.array(found, float)
+        if len(below):
+            around = slice(max(below[0] - 1, 0), below[0] + 1)
+            reached.append(np.interp(-level * loss[0], -loss[around], rounds[around]))
+        else:
+            reached.append(rounds[-1])
+    return np.array(reached, float)
 
 
-def pooled(found: Mapping[str, Number]) -> dict[str, Number]:
+def gap_of(protocol: str, column: str, norm: str, method: str = "fedfw") -> Query:
+    """A method minus FedDR by a protocol, which may read the column in its own way."""
+    cell = labels_of_cell(as_coded(column) if protocol == "code" else column, norm)
+    labels: Labels = {**cell, "protocol": protocol, "method": method, "minus": "feddr"}
+    return Query.of(COMPARED[protocol], **labels)
+
+
+def over_columns(numbers: Quantities) -> Iterator[Row]:
     """C7's sentences: means over columns, seed by seed, of differences with the l2 ball.
 
-    `ahead` is FedFW minus FedDR, `best` FedDR minus the better of FedFW and FedFW+; `written` has
-    final accuracies, `code` the best of the rounds by the protocol behind the printed values.
+    `ahead` is FedFW minus FedDR, `feddr_ahead` FedDR minus the better of FedFW and FedFW+.
     """
-
-    def over(columns: Iterable[str], form: str, methods: Sequence[str], sign: int) -> Number | None:
-        keys = [[form.format(c, m) for m in methods] for c in columns]
-        if not all(k in found for own in keys for k in own):
-            return None
-        each = [np.max([found[k].per_seed for k in own], axis=0) for own in keys]
-        return mean(sign * np.mean(each, axis=0), "points")
-
-    numbers: dict[str, Number | None] = {}
-    for kind, form in DIFFERENCES.items():
-        read = as_coded if kind == "code" else str
+    for protocol in COMPARED:
         for name, columns in (("labels", NON_IID), ("synthetic", SYNTHETIC)):
-            numbers[f"{kind}_l2_{name}.ahead"] = over(map(read, columns), form, ["fedfw"], 1)
-        numbers[f"{kind}_l2_iid.best"] = over(BEST_FEDDR, form, ["fedfw", "plus"], -1)
-    return {k: n for k, n in numbers.items() if n is not None}
+            gaps = [gap_of(protocol, column, "l2") for column in columns]
+            if all(gap in numbers for gap in gaps):
+                by_seed = np.mean([numbers[gap].per_seed for gap in gaps], axis=0)
+                number = mean(by_seed, "points")
+                yield row("ahead", number, norm="l2", protocol=protocol, columns=name)
+        leads = []
+        for column in BEST_FEDDR:
+            gaps = [gap_of(protocol, column, "l2", method) for method in ("fedfw", "plus")]
+            if all(gap in numbers for gap in gaps):
+                leads.append(-np.max([numbers[gap].per_seed for gap in gaps], axis=0))
+        if len(leads) == len(BEST_FEDDR):
+            number = mean(np.mean(leads, axis=0), "points")
+            yield row("feddr_ahead", number, norm="l2", protocol=protocol, columns="iid")
 
 
-def faster(found: Mapping[str, Number]) -> dict[str, Number]:
+def rounds_of(column: str, norm: str) -> Query:
+    """The rounds of FedFW+ minus those of FedFW in a cell."""
+    return Query.of("rounds", **labels_of_cell(column, norm), method="plus", minus="fedfw")
+
+
+def faster(numbers: Quantities) -> Iterator[Row]:
     """C10: rounds of FedFW+ minus those of FedFW over all cells, and in which share it is fewer.
 
     The share is of the cells that differ, with its exact binomial interval: where neither method
     gets to a level there is nothing to compare.
     """
-    keys = [f"{column}_{norm}_plus_vs_fedfw.rounds" for column, norm in CELLS]
-    each = [found[k].per_seed for k in keys if k in found]
-    if not each:
-        return {}
-    less = [bool(np.mean(x) < 0) for x in each if np.mean(x)]
-    numbers = {"plus_vs_fedfw.rounds": mean(np.mean(each, axis=0), "rounds")}
-    numbers["plus_vs_fedfw.ties"] = exact(len(each) - len(less), "cells")
-    return numbers | ({"plus_vs_fedfw.fewer": share(less, "%")} if less else {})
+    rounds = [numbers[rounds_of(*cell)] for cell in CELLS if rounds_of(*cell) in numbers]
+    if not rounds:
+        return
+    labels: Labels = {"method": "plus", "minus": "fedfw", "columns": "all"}
+    by_seed = np.mean([number.per_seed for number in rounds], axis=0)
+    yield row("rounds", mean(by_seed, "rounds"), **labels)
+    fewer = [number.value < 0 for number in rounds if number.value != 0]
+    yield row("ties", exact(len(rounds) - len(fewer), "cells"), **labels)
+    if fewer:
+        yield row("fewer", share(fewer, "%"), **labels)
 
 
-def counts(found: Mapping[str, Number]) -> dict[str, Number]:
-    """In how many cells of the tables FedFW is ahead, and how far values lie from printed ones.
+def meet(ours: Number, printed: Printed) -> bool:
+    """Whether a printed value with its spread meets our interval; of a single seed its value."""
+    low, high = (ours.value, ours.value) if ours.once else (ours.low, ours.high)
+    return bool(low - printed.points <= printed.value <= high + printed.points)
 
-    `written` counts final values, `code` the best ones of the printed protocol, `printed` the
-    tables; each only over cells that have all three, the last two over the same cells.
+
+def counts(numbers: Quantities, cells: Iterable[Cell], methods: Mapping[str, str]) -> Iterator[Row]:
+    """In how many cells Frank-Wolfe is ahead of FedDR, and how far values lie from printed ones.
+
+    Only cells count that have all methods, each column by the protocol's reading.
     """
-    numbers: dict[str, Number] = {}
-    printed = {f"{column}_{norm}": values for (column, norm), values in TABLES.items()}
-    for kind, ours, theirs in counted(found, printed, METHODS):
-        ahead, as_printed = ([x[1] > x[0] for x in values] for values in (ours, theirs))
-        numbers[f"count_{kind}.cells"] = exact(len(ours), "cells")
-        numbers[f"count_{kind}.fedfw_ahead"] = exact(sum(ahead), "cells")
-        numbers[f"count_{kind}_printed.fedfw_ahead"] = exact(sum(as_printed), "cells")
-        far = np.abs(np.array(ours) - np.array(theirs)).mean()
-        numbers[f"count_{kind}.distance"] = exact(far, "points")
-    return numbers
-
-
-Values = Sequence[Sequence[float]]
-
-
-def counted(
-    found: Mapping[str, Number], printed: Mapping[str, Sequence[float]], methods: Iterable[str]
-) -> Iterator[tuple[str, Values, Values]]:
-    """Protocol, our values and the printed ones, of the cells that have all of ours."""
-    forms = {"written": ("{}_{}.accuracy", "classes"), "code": ("{}_code_{}.best", "tic_labels")}
-    for kind, (form, skipped) in forms.items():
-        keys = {c: [form.format(c, m) for m in methods] for c in printed if skipped not in c}
-        there = [c for c, own in keys.items() if all(k in found for k in own)]
-        if there:
-            ours = [[found[k].value for k in keys[c]] for c in there]
-            yield kind, ours, [printed[c] for c in there]
+    for protocol, measure in COMPARED.items():
+        ours = []
+        printed = []
+        for column, norm in cells:
+            labels: Labels = {**labels_of_cell(column, norm), "protocol": protocol}
+            queries = [Query.of(measure, **labels, method=method) for method in methods]
+            other_reading = protocol == "text" and COLUMNS[column].split == "classes"
+            if not other_reading and all(query in numbers for query in queries):
+                ours.append([numbers[query] for query in queries])
+                printed.append([PRINTED_AT[column, norm, method] for method in methods])
+        if not ours:
+            continue
+        of_all: Labels = {"protocol": protocol, "columns": "all"}
+        yield row("cells", exact(len(ours), "cells"), **of_all)
+        ahead = sum(frank_wolfe.value > feddr.value for feddr, frank_wolfe, *_ in ours)
+        yield row("ahead", exact(ahead, "cells"), **of_all)
+        ahead = sum(frank_wolfe.value > feddr.value for feddr, frank_wolfe, *_ in printed)
+        yield row("printed_ahead", exact(ahead, "cells"), **of_all)
+        pairs = [*zip(chain(*ours), chain(*printed), strict=True)]
+        distance = np.mean([abs(x.value - y.value) for x, y in pairs])
+        yield row("distance", exact(float(distance), "points"), **of_all)
+        yield row("values", exact(len(pairs), "values"), **of_all)
+        yield row("meets", exact(sum(meet(x, y) for x, y in pairs), "values"), **of_all)

@@ -53,7 +53,7 @@ def test_a_claim_is_judged_on_the_papers_setting_with_fewer_seeds():
 
 
 def test_seeds_that_are_runs_of_their_own_count_together():
-    configs = {f"run_seed{s}": {"seeds": [s], "rounds": 9} for s in range(3)}
+    configs = {f"run_only_seed{s}": {"seeds": [s], "rounds": 9} for s in range(3)}
     runs = tuple(configs)
     assert outcome(replace(claim(), runs=runs), configs, configs).reason == ""
     two = outcome(replace(claim(), runs=runs[:2]), configs, configs)
