@@ -151,17 +151,21 @@ def completed(
 def _continued(matrix: Matrix, full: int, known: int, rank: int) -> Matrix:
     """Continue the columns from `full` on, of which `known` rows are known, in the others' span.
 
-    A rank above their number leaves room for the other columns as they are.
+    The known rows stay as they are: where the span lacks them, the columns add to it. A matrix of
+    full rank needs no continuation.
     """
-    if full in (0, matrix.shape[1]) or known == matrix.shape[0] or rank > full:
+    if rank == len(matrix):
         return matrix
     complete = matrix[:, :full]
-    U, _, _ = torch.linalg.svd(complete, full_matrices=False)
-    basis = U[:, :rank]
-    inverse = torch.linalg.pinv(basis[:known])
-    coefficients = inverse @ matrix[:known, full:]
-    continued = basis @ coefficients
-    return torch.cat([complete, continued], 1)
+    given = matrix[:known, full:]
+    eps = torch.finfo(matrix.dtype).eps
+    U, S, _ = torch.linalg.svd(complete, full_matrices=False)
+    is_spanned = S[:rank] > len(matrix) * eps * matrix.norm()
+    basis = U[:, :rank] * is_spanned
+    inverse = torch.linalg.pinv(basis[:known], atol=eps**0.5)
+    continued = basis[known:] @ (inverse @ given)
+    rest = torch.cat([given, continued])
+    return torch.cat([complete, rest], 1)
 
 
 @dataclass(frozen=True)
@@ -202,15 +206,15 @@ class LowRank(checks.Checked, Sketch):
         """The number of components that the budget allows: at least one, at most all."""
         component = 2 * (dim * tasks) ** 0.5
         affordable = int(self.budget * dim / component)
-        rows, columns = folded_shape(tasks, dim, self.order)
-        return min(max(1, affordable), rows, columns)
+        rows, _ = folded_shape(tasks, dim, self.order)  # there are at least as many columns
+        return min(max(1, affordable), rows)
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """The best rank-r approximation within the drawn subspace."""
         checks.matrix("LowRank", "x", x)
         tasks, dim = x.shape
         matrix = fold(x, self.order)
-        test = require_noise("LowRank", noise).to(x)
+        test = require_noise("LowRank", noise)
         rank = self.rank(tasks, dim)
         left, right = randomized_svd(matrix, test, rank, self.iterations)
         return unfold(left @ right, tasks, dim, self.order)
@@ -226,7 +230,7 @@ class LowRank(checks.Checked, Sketch):
         rank = self.rank(tasks, dim)
         rows, columns = folded_shape(tasks, dim, self.order)
         oversampled = rank + rank // 10
-        width = min(oversampled, rows, columns)
+        width = min(oversampled, rows)
         return torch.randn(count, columns, width, generator=rng, dtype=torch.float32)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:

@@ -55,10 +55,48 @@ class TestFolding:
         message = sketch.encode(x, noise)
         torch.testing.assert_close(sketch.decode(message, x, noise), x, rtol=0, atol=1e-12)
 
+    @pytest.mark.parametrize("order", ["block", "row", "column"])
+    @pytest.mark.parametrize(("shape", "zeros"), [((2, 5), 4), ((3, 41), 39), ((1, 30), 29)])
+    def test_a_message_of_few_entries_loses_nothing(self, order, shape, zeros):
+        """What the full columns (or rows) lack is in the last ones alone."""
+        sketch = LowRank(order=order)
+        noise = noise_of(sketch, 1, *shape)[0]
+        gradients = normal(*shape)
+        gradients[:, :zeros] = 0
+        x = sketch(gradients, noise)
+        message = sketch.encode(x, noise)
+        torch.testing.assert_close(sketch.decode(message, x, noise), x, rtol=0, atol=1e-12)
+
+    @pytest.mark.parametrize("order", ["block", "row", "column"])
+    def test_a_message_of_short_floats_is_rounded_once(self, order):
+        sketch = LowRank(order=order)
+        noise = noise_of(sketch, 1, 2, 50)[0]
+        x = normal(2, 50).bfloat16()
+        sent = sketch(x, noise)
+        message = sketch.encode(sent, noise)
+        assert sent.dtype == message.values.dtype == torch.bfloat16
+        rounding = torch.finfo(torch.bfloat16).eps
+        exact = sketch(x.double(), noise)
+        torch.testing.assert_close(sent.double(), exact, rtol=0, atol=4 * rounding)
+
+    def test_the_shapes_of_folds_and_tests(self):
+        for size, side in {(2, 8): 4, (1, 15): 4, (1, 17): 5}.items():
+            assert folded_shape(*size, "row") == folded_shape(*size, "column") == (side, side)
+        # a tenth more columns than the rank, but never more than the matrix has rows
+        assert noise_of(LowRank(), 3, 2, 3200).shape == (3, 80, 22)
+        assert noise_of(LowRank(budget=9.0), 3, 1, 144).shape == (3, 12, 12)
+        sketch = LowRank()
+        x = sketch(normal(2, 800), noise_of(sketch, 1, 2, 800)[0])
+        assert torch.linalg.matrix_rank(fold(x)) == sketch.rank(2, 800) == 10
+        # at most as many components as the matrix has rows
+        assert LowRank(budget=9.0).rank(1, 5) == 2
+        assert LowRank(budget=9.0, order="row").rank(1, 5) == 3
+
     def test_blocks_by_hand(self):
         x = torch.arange(1.0, 11.0).view(2, 5)  # two gradients of five entries, q = 3
         expected = [[1.0, 6.0, 4.0, 9.0], [2.0, 7.0, 5.0, 10.0], [3.0, 8.0, 0.0, 0.0]]
         assert torch.equal(fold(x), torch.tensor(expected))
+        assert torch.equal(unfold(fold(x), 2, 5), x)
 
     def test_the_ranks_of_the_paper(self):
         sizes = {
@@ -116,7 +154,14 @@ class TestSketches:
         assert torch.equal(sketch(x), expected)
 
 
-def estimate(gram, jacobians, engine=Vectorized, shared=None, seed=0):
+class WholeNumbers(Exact):
+    """A sketch that sends the entries rounded down, so the sum of sketches is sent exactly."""
+
+    def __call__(self, x, noise=()):  # noqa: ARG002
+        return x.floor()
+
+
+def estimate(gram, jacobians, engine=Vectorized, shared=None, participants=None):
     """The estimate for given Jacobians `[n, M, d]`, each client's read from its rows."""
     n, tasks, dim = jacobians.shape
     problem = objectives(
@@ -126,15 +171,16 @@ def estimate(gram, jacobians, engine=Vectorized, shared=None, seed=0):
         dim=dim,
     )
     problem = problem.with_tensors({"data": (jacobians, problem.data[1])})
-    noise = gram.draw(n, tasks, shared or dim, torch.Generator().manual_seed(seed))
+    count = participants or n
+    noise = gram.draw(count, tasks, shared or dim, torch.Generator().manual_seed(0))
     fed = engine(problem)
-    clients = fed.clients(Draw(torch.arange(n), uplink=noise.up), model=problem.w0)
+    clients = fed.clients(Draw(torch.arange(count), uplink=noise.up), model=problem.w0)
 
     def jacobian(client: Client):
         return client.batch(0).data[0][0]
 
     G, clients = gram(fed, clients, noise.down, jacobian, shared or dim)
-    assert torch.equal(clients.memory, jacobians)
+    assert torch.equal(clients.memory, jacobians[:count])
     return G, fed
 
 
@@ -158,6 +204,21 @@ class TestEstimates:
     @pytest.mark.parametrize("sketch", [LowRank(), Largest()])
     def test_two_ways_are_better_than_one(self, sketch):
         assert error(TwoWay(sketch), self.true) < error(OneWay(sketch), self.true)
+
+    def test_the_two_way_estimate_lacks_the_products_of_what_two_clients_left_out(self):
+        """Eq. (13), for a server whose sketch of the sum is the sum."""
+        G, _ = estimate(TwoWay(WholeNumbers()), JACOBIANS)
+        rests = JACOBIANS - JACOBIANS.floor()
+        left_out = gram_of(rests.sum(0)) - gram_of(rests).sum(0)
+        torch.testing.assert_close(G, self.true - left_out / 25, atol=1e-12, rtol=0)
+
+    def test_the_server_draws_a_sketch_after_the_clients(self):
+        rng = torch.Generator().manual_seed(0)
+        noise = TwoWay(Masked()).draw(3, 2, 8, rng)
+        again = torch.Generator().manual_seed(0)
+        assert torch.equal(noise.up, Masked().draw(3, 2, 8, again))
+        assert torch.equal(noise.down, Masked().draw(1, 2, 8, again)[0])
+        assert torch.equal(rng.get_state(), again.get_state())
 
     def test_the_mean_of_grams_by_hand(self):
         G, fed = estimate(MeanOfGrams(), JACOBIANS)
@@ -194,6 +255,10 @@ class TestEstimates:
         _, fed = estimate(TwoWay(Masked()), JACOBIANS)
         assert fed.bits_up == 5 * 32 * (60 + 2 * 9)
         assert fed.bits_down == 5 * 32 * 60
+
+    def test_the_participants_alone_receive_the_server_s_sketch(self):
+        _, fed = estimate(TwoWay(Masked()), JACOBIANS, participants=2)
+        assert fed.bits_down == 2 * 32 * 60
 
 
 def test_errors_are_one_sentence():
