@@ -37,11 +37,11 @@ def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Scalar]:
     \mathbf F a / \sum_j r_j F_j$, so $\mu$ falls along $-\nabla\mathbf F a$, for losses $\ge 0$.
     """
     scaled = ratios * losses
-    u = scaled / scaled.sum(-1, keepdim=True)
-    objectives = u.shape[-1]
+    u = scaled / scaled.sum()
+    objectives = len(u)
     logs = (u.clamp_min(SMALLEST) * objectives).log()
-    mu = (u * logs).sum(-1)
-    return ratios * (logs - mu.unsqueeze(-1)), mu
+    mu = (u * logs).sum()
+    return ratios * (logs - mu), mu
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Preference(checks.Checked):
         """Compute the weights from a Gram matrix and the losses."""
         ratios = torch.ones_like(losses)
         if self.ratios is not None:
-            ratios = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
+            ratios = losses.new_tensor(self.ratios)
         a, mu = balancing(losses, ratios)  # 1
         slope = gram @ a  # 2
         scaled = ratios * losses

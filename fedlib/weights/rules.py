@@ -12,7 +12,6 @@ AISTATS 2025, Algorithm 2, eqs. (5), (15).
 from dataclasses import dataclass
 from typing import Annotated, Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -39,14 +38,14 @@ class Weights(Protocol):
         """Weights `[M]` in the simplex, from the Gram matrix and the previous weights."""
 
 
-def normalized(gram: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
+def normalized(gram: Gram) -> Gram:
     r"""Divide `G` by the squared mean norm, $(\frac1M \sum_k \sqrt{G_{kk} + 10^{-4}})^2$.
 
     The authors' code does this; a negative diagonal entry of an estimate counts as zero.
     """
-    squares = gram.diagonal(dim1=-2, dim2=-1).clamp_min(0)
+    squares = gram.diagonal().clamp_min(0)
     lengths = (squares + FLOOR).sqrt()
-    return gram / lengths.mean(-1)[..., None, None] ** 2
+    return gram / lengths.mean() ** 2
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class FixedWeights(checks.Checked):
         objectives = len(before)
         rule = f"hold a number for each of {objectives} objectives"
         checks.require(count == objectives, "FixedWeights", "values", rule, count)
-        weights = torch.tensor(self.values, dtype=gram.dtype, device=gram.device)
+        weights = gram.new_tensor(self.values)
         return weights / weights.sum()
 
 

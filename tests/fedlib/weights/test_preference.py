@@ -85,6 +85,30 @@ class TestProgramme:
         loose = Preference(star_ratio=0.9)(G3, losses).weights
         assert (G3 @ loose)[1] >= -1e-7, "the second is among the worst, and must not rise"
 
+    @pytest.mark.parametrize(
+        ("gradients", "losses", "epsilon", "expected"),
+        [
+            # orthogonal gradients at the preferred ratio: mu = 0 is no imbalance, so the sum falls
+            ([[2, 0], [0, 1]], [1, 1], 0.0, [1, 0]),
+            # the last two are opposite: (G a)_k = 0, so k is in Jbar and neither may rise
+            ([[2, 0, 1], [0, 1, -1], [0, 0, 1], [0, 0, -1]], [2, 2, 1, 1], 10, [0.5, 0.5, 0, 0]),
+            # J is empty, (G a)_k <= 0 for all k, so none may rise: 2 w_1 <= 2 w_3
+            ([[2, 0, 1], [0, 0, 0], [-1, 1, 0]], [3, 4, 3], 10, [0.5, 0, 0.5]),
+            # the largest loss must not rise, although (G a)_2 > 0: 2 w_1 <= w_2
+            ([[2, 2], [-1, 0]], [1, 4], 10, [1 / 3, 2 / 3]),
+        ],
+    )
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_the_constraints_by_hand(self, gradients, losses, epsilon, expected, dtype):
+        H = torch.tensor(gradients, dtype=dtype)
+        weights = Preference(epsilon=epsilon)(H @ H.T, torch.tensor(losses, dtype=dtype)).weights
+        close(weights, torch.tensor(expected, dtype=dtype), 1e-6)
+
+    def test_ratios_keep_the_digits_of_the_losses(self):
+        losses = torch.ones(2, dtype=torch.float64)
+        _, mu, _ = Preference(ratios=(0.1, 0.3))(torch.eye(2).double(), losses)
+        close(mu, np.log(2) + 0.25 * np.log(0.25) + 0.75 * np.log(0.75), 1e-15)
+
 
 class TestBalancing:
     @pytest.mark.parametrize("count", [2, 5, 40])

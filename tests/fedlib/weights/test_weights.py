@@ -161,3 +161,12 @@ def test_projected_weights_are_clipped_as_two_weights_are():
     least = Least(0.2, mixture=False)
     assert least(torch.tensor([0.95, 0.05])).tolist() == pytest.approx([0.9, 0.1])
     assert least(torch.tensor([0.7, 0.3])).tolist() == pytest.approx([0.7, 0.3])
+
+
+@pytest.mark.parametrize(
+    "rule", [FindWeights(), MinNorm(), FixedWeights((2.0, 1.0)), Preference(ratios=(2.0, 1.0))]
+)
+def test_weights_stay_on_the_device_of_the_matrix(rule):
+    meta = torch.device("meta")  # torch joins none of its tensors with one of the CPU
+    for result in rule(torch.ones(2, 2, device=meta), torch.ones(2, device=meta)):
+        assert result.device == meta
