@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from fedlib import compress
-from fedlib.compress import Identity, RandK, Rounding, TopK
+from fedlib.compress import Identity, LowRank, RandK, Rounding, TopK
+from fedlib.compress.compressors import Compressor
 from fedlib.compress.sketches import Columns, Largest, Masked, Sketch, Wire
 from fedlib.compress.wire import Field, Message
 from fedlib.core.sampling import seeded
@@ -45,6 +46,20 @@ def test_a_message_has_as_many_bits_as_its_layout(example):
 
 
 @each_format
+def test_draws_do_not_depend_on_the_default_dtype(example):
+    draws = example.wire.draw(2, WIRE_DIM, seeded(0, "rounds"))
+    torch.set_default_dtype(torch.float64)
+    try:
+        again = example.wire.draw(2, WIRE_DIM, seeded(0, "rounds"))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    if isinstance(draws, torch.Tensor):
+        assert torch.equal(draws, again)
+    else:
+        assert draws == again == ()
+
+
+@each_format
 def test_a_compressor_contracts_and_is_unbiased_as_it_says(example):
     """On a normal vector, by the mean over many draws; the bounds hold up to sampling error."""
     wire, x = example
@@ -75,8 +90,10 @@ def test_the_contraction_of_top_k_is_tight_for_equal_entries():
 def test_rounding_is_round_to_nearest_even_in_binary():
     x = torch.tensor([1.25, 1.75, -1.25, 1.0, 3.5, 0.0, 1e-30], dtype=torch.float64)
     assert Rounding(1)(x).tolist()[:6] == [1.0, 2.0, -1.0, 1.0, 4.0, 0.0]
-    half = torch.randn(2000, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(Rounding(10)(half), half.half().float())  # within float16's normal range
+    x = torch.randn(2000, generator=torch.Generator().manual_seed(0))
+    half = x.half()  # within float16's normal range
+    assert torch.equal(Rounding(10)(x), half.float())
+    assert torch.equal(Rounding(10)(half), half)
 
 
 def test_exactly_k_survive_ties_and_k_is_at_least_one():
@@ -86,7 +103,9 @@ def test_exactly_k_survive_ties_and_k_is_at_least_one():
 
 def test_what_is_refused():
     refuses("RandK: fraction must *got 1.5", RandK, 1.5)
-    refuses("RandK: noise must be a result of draw()", RandK(0.5), torch.ones(4))
+    words = "RandK: noise must be a result of draw(), got ()."
+    refuses(words, RandK(0.5), torch.ones(4))
+    refuses(words, RandK(0.5).decode, Message(torch.ones(2)), torch.ones(4))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +158,7 @@ def test_the_noise_of_a_wired_sketch_is_the_sketch_s():
     assert torch.equal(drawn, Masked().draw(3, 2, 4, seeded(0, "rounds")))
 
 
-class Shifted(Sketch):
+class Shifted:
     """Adds its noise at the sender and takes it away at the receiver."""
 
     def encode(self, x, noise=()):
@@ -149,10 +168,19 @@ class Shifted(Sketch):
         return message.values.view(like.shape) - noise
 
 
-def test_both_sides_of_a_sketch_have_its_noise():
-    x = torch.ones(2, 3)
-    noise = torch.full((2, 3), 0.5)
-    assert torch.equal(Shifted()(x, noise), x)
+class ShiftedVector(Shifted, Compressor):
+    """A compressor with the call that `Compressor` defines."""
+
+
+class ShiftedRows(Shifted, Sketch):
+    """A sketch with the call that `Sketch` defines."""
+
+
+@pytest.mark.parametrize(("wire", "shape"), [(ShiftedVector(), [6]), (ShiftedRows(), [2, 3])])
+def test_both_sides_of_a_message_have_its_noise(wire, shape):
+    x = torch.ones(shape)
+    noise = torch.full(shape, 0.5)
+    assert torch.equal(wire(x, noise), x)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +190,7 @@ def test_both_sides_of_a_sketch_have_its_noise():
         (TopK(0.1), [("number", 10, 32), ("position", 10, 7)]),
         (RandK(0.1), [("number", 10, 32)]),
         (Rounding(7), [("digits", 100, 16)]),
+        (Wire(LowRank(), 2), [("number", 2 * (10 + 10), 32)]),
         (OneEntry(2.0), [("sign", 1, 1), ("position", 1, 7)]),
         (OneEntry(2.0, signed=False), [("sign", 1, 0), ("position", 1, 7)]),
         (Corner(-1.0, 1.0), [("flag", 100, 1)]),

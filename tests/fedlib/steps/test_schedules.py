@@ -1,6 +1,6 @@
 """Step sizes that fall with the round."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -12,6 +12,7 @@ from fedlib.steps.schedules import (
     Nonconvex,
     Stochastic,
     averaging,
+    check_schedule,
 )
 from tests.helpers.expect import refuses
 
@@ -28,7 +29,10 @@ def test_a_power_law_at_numbers_and_tensors():
 def test_weights_of_an_average_lie_in_the_unit_interval():
     averaging("SSCA", "rho", PowerLaw(1.0, 0.3))
     averaging("SSCA", "rho", PowerLaw(torch.tensor(2.0), 0.3))  # a grid's numbers were checked
-    words = "SSCA: rho must lie in (0, 1] for all t >= 1, got P"
+    words = (
+        "SSCA: rho must lie in (0, 1] for all t >= 1, got PowerLaw(scale=1.5, exponent=0.3); "
+        "take a scale of at most 1."
+    )
     refuses(words, averaging, "SSCA", "rho", PowerLaw(1.5, 0.3))
 
 
@@ -54,3 +58,30 @@ def test_the_fourth_step_with_all_clients_and_with_some(schedule, eta, growth, r
     if type(schedule) in half:
         actual = float(schedule.eta(t, 0.5)), float(schedule.growth(t, 0.5))
         assert actual == pytest.approx(half[type(schedule)])
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A schedule that depends on the share of clients; its step is a number, not a tensor."""
+
+    step: float
+    less: float
+
+    def eta(self, t, share):  # noqa: ARG002
+        return self.step * share
+
+    def growth(self, t, share):
+        return t.sqrt() - self.less * share
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        (Shared(2.0, 0.0), "M: schedule.eta(1) must lie in [0, 1], got 2.0."),
+        (Shared(1.0, 1.0), "M: schedule.growth(1) must be positive, got 0.0."),
+    ],
+)
+def test_a_schedule_is_checked_at_the_share_of_the_clients(schedule, words):
+    w = torch.zeros(2, dtype=torch.float64)
+    check_schedule("M", schedule, 0.5, w)
+    refuses(words, check_schedule, "M", schedule, 1.0, w)
