@@ -1,4 +1,4 @@
-"""Figures: drawn from stored runs as one SVG for light and dark pages, with their files below.
+"""Figures: one SVG for light and dark pages, with their files below.
 
 A figure that a notebook draws brings its SVG and its table along in the notebook, and is shown from
 there on that page as on any other. Under each stand the files, the command that draws it with other
@@ -7,15 +7,10 @@ values, and what the runs behind it were made with.
 
 from __future__ import annotations
 
-import ast
-import base64
-import io
 import json
 import math
 import re
-from collections import UserDict
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,8 +40,7 @@ from fedlib.core.files import atomic_write
 from papers.kit import archive
 
 if TYPE_CHECKING:
-    from fedlib.core import Trace
-    from papers.kit.study import Study
+    pass
 
 FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
@@ -59,8 +53,6 @@ WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
 HEIGHT = re.compile(r'<svg[^>]* height="([\d.]+)pt"')
 LETTERS = re.compile(r"<text[^>]*?font(?:-size)?: ?[^;\"]*?([\d.]+)px")
 LEGIBLE = 9  # pixels, of the smallest letters as a reader sees them
-PNG = re.compile(r'<img class="fig"[^>]*? src="data:image/png;base64,([^"]+)"')
-PIXELS_PER_INCH = 110  # of the pictures that `plot.show` leaves in a notebook
 
 #: Label -> where it is in a configuration, the first that is there.
 MAIN = {
@@ -82,19 +74,6 @@ MAIN = {
 WHOLE = ("participants n", "batch")  # where no value means all clients, or all rows
 MOST = 3  # different numbers that are listed
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
-
-
-class Watched(UserDict[str, "Trace"]):
-    """The runs of a study, which remembers those that a figure looks at."""
-
-    def __init__(self, traces: Mapping[str, Trace]) -> None:
-        self.seen = dict[str, None]()
-        super().__init__(traces)
-
-    def __getitem__(self, name: str) -> Trace:
-        """The run, noted."""
-        self.seen[name] = None
-        return super().__getitem__(name)
 
 
 def themed(svg: bytes) -> bytes:
@@ -136,27 +115,6 @@ def written(env: BuildEnvironment, name: str, svg: bytes, csv: str) -> dict[str,
         files[label] = Path(env.srcdir) / FIGURES / f"{name}.{label.lower()}"
         write_if_changed(files[label], content)
     return files
-
-
-def exported(
-    env: BuildEnvironment,
-    study: Study,
-    figure: str,
-    size: tuple[float, float] | None,
-    name: str,
-    profile: str = "full",
-) -> tuple[dict[str, Path], list[str]]:
-    """Draws a study's figure and writes its files; these by label, and the runs it looks at."""
-    from papers.kit import plot
-
-    try:
-        watched = Watched(study.load(profile))
-    except ValueError as error:
-        raise BookError(str(error)) from None
-    draw = study.figures[figure](watched)
-    svg, data = plot.export(draw, size or plot.SIZE)
-    files = written(env, name, plot.slim(svg), plot.to_csv(data))
-    return files, list(watched.seen)
 
 
 def fold(
@@ -330,36 +288,6 @@ def listed(values: list[str]) -> str:
     return ", ".join(values)
 
 
-def shown_by(source: str) -> tuple[str, str]:
-    """The study's figure that a cell's call of `plot.show` shows, if it is one, and its profile.
-
-    Traces called `longer` are those at the paper's scale.
-    """
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "plot.show":
-            continue
-        match node.args[0]:
-            case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure))), args=[traces]):
-                profile = "paper" if ast.unparse(traces) == "longer" else "full"
-                return figure, profile
-        break
-    return "", "full"
-
-
-def shown_size(outputs: Iterable[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """Width and height in inches of the picture that a cell's outputs hold; None without one."""
-    from PIL import Image
-
-    for output in outputs:
-        html = "".join(output.get("data", {}).get("text/html", ""))
-        encoded = PNG.search(html)
-        if encoded:
-            content = base64.b64decode(encoded[1])
-            with Image.open(io.BytesIO(content)) as picture:
-                return picture.width / PIXELS_PER_INCH, picture.height / PIXELS_PER_INCH
-    return None
-
-
 def carried(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What a cell's outputs carry along: SVG, table, and the figure's name, runs and profile."""
     for output in outputs:
@@ -386,18 +314,6 @@ def figures_in(env: BuildEnvironment, name: str) -> dict[str, dict[str, Any]]:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     figures = [carried(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
     return {packed["name"]: packed for packed in figures if packed.get("name")}
-
-
-def notebook_size(env: BuildEnvironment, name: str, figure: str) -> tuple[float, float] | None:
-    """The size in inches that a figure has in its study's notebook; None if that has none."""
-    path = Path(env.srcdir) / "notebooks" / f"{name}.ipynb"
-    if not path.is_file():
-        return None
-    env.note_dependency(str(path))
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code" and shown_by("".join(cell["source"]))[0] == figure:
-            return shown_size(cell["outputs"])
-    return None
 
 
 def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
@@ -434,25 +350,12 @@ def add_files(
     source: Mapping[str, Any],
 ) -> None:
     """The same for one figure."""
-    from fedlib.data import DataError
-    from papers import STUDIES
-
     packed = carried(source["outputs"])
-    figure, profile = shown_by("".join(source["source"]))
-    figure = packed.get("name") or figure
+    figure = packed.get("name", "")
     label = f"{name}-{figure or cell['cell_index']}"
-    files: dict[str, Path] = {}
-    runs: list[str] = []
-    if packed:
-        files = unpacked_files(env, label, packed)
-        runs = packed.get("runs", [])
-        profile = packed.get("profile", "full")
-    elif figure and name in STUDIES and figure in STUDIES[name].figures:
-        for stored in files_of(name):
-            env.note_dependency(str(stored))
-        size = shown_size(source["outputs"])
-        with suppress(DataError):  # it shows rows of a data set that is not on this machine
-            files, runs = exported(env, study_of(name), figure, size, label, profile)
+    files = unpacked_files(env, label, packed) if packed else {}
+    runs = packed.get("runs", [])
+    profile = packed.get("profile", "full")
     output = cell.children[-1]
     anchor = figure_anchor(label)
     for node in output.findall(nodes.raw):
@@ -513,8 +416,8 @@ def shown_attributes(svg: str) -> str:
 class ThemedFigure(SphinxDirective):
     """``{themed-figure} STUDY/FIGURE`` with ``:alt:``, ``:name:`` and the caption as content.
 
-    ``:profile: paper`` draws the runs at the paper's scale; ``{themed-figure} overview`` is the
-    picture of the verdicts.
+    It shows a figure of the study's page; ``{themed-figure} overview`` is the picture of the
+    verdicts.
     """
 
     required_arguments = 1
@@ -523,7 +426,6 @@ class ThemedFigure(SphinxDirective):
         "alt": directives.unchanged_required,
         "name": directives.unchanged_required,
         "width": directives.length_or_percentage_or_unitless,
-        "profile": lambda word: directives.choice(word, ("full", "paper")),
     }
 
     def run(self) -> list[nodes.Node]:
@@ -532,15 +434,43 @@ class ThemedFigure(SphinxDirective):
         try:
             if not self.options.get("alt"):
                 raise BookError(f"{self.arguments[0]}: a figure needs :alt:, a text in its place.")
-            files, runs = self.overview() if name == "overview" else self.drawn(name, figure)
+            return self.overview() if name == "overview" else self.carried_by(name, figure)
         except BookError as error:
             warn(error, "themed-figure", self.get_location())
             return [nodes.warning("", nodes.paragraph("", str(error)))]
+
+    def carried_by(self, name: str, figure: str) -> list[nodes.Node]:
+        """A figure of a page, and what stands below it."""
+        figures = figures_in(self.env, study_of(name).name)
+        if figure not in figures:
+            known = ", ".join(figures) or "none"
+            raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
+        packed = figures[figure]
+        files = unpacked_files(self.env, f"{name}-{figure}-page", packed)
+        return [
+            *self.picture(files),
+            *fold(self.env, name, files, packed["runs"], packed["profile"]),
+        ]
+
+    def overview(self) -> list[nodes.Node]:
+        """The verdicts on each paper."""
+        from papers import STUDIES, overview
+        from papers.kit import plot
+
+        for study in STUDIES:
+            for path in files_of(study):
+                self.env.note_dependency(str(path))
+        figure = plot.figure((4.8, 3.6))
+        overview.draw(figure, overview.standings())
+        files = plot.files_of(figure, None)
+        return self.picture(unpacked_files(self.env, "overview", files))
+
+    def picture(self, files: Mapping[str, Path]) -> list[nodes.Node]:
+        """The numbered figure."""
         options = {**self.options, "class": ["fig", "dark-light"], "align": "center"}
-        picture = f"/{(FIGURES / files['SVG'].name).as_posix()}"
         directive = Figure(
             "figure",
-            [picture],
+            [f"/{(FIGURES / files['SVG'].name).as_posix()}"],
             options,
             self.content,
             self.lineno,
@@ -549,40 +479,7 @@ class ThemedFigure(SphinxDirective):
             self.state,
             self.state_machine,
         )
-        shown = directive.run()
-        if name != "overview":
-            profile = self.options.get("profile", "full")
-            shown += fold(self.env, name, files, runs, profile)
-        return shown
-
-    def drawn(self, name: str, figure: str) -> tuple[dict[str, Path], list[str]]:
-        """The files of a study's figure, and its runs."""
-        study = study_of(name)
-        label = f"{name}-{figure}-page"
-        carried_figures = figures_in(self.env, name)
-        if figure in carried_figures:
-            packed = carried_figures[figure]
-            return unpacked_files(self.env, label, packed), packed["runs"]
-        if figure not in study.figures:
-            known = ", ".join([*carried_figures, *study.figures])
-            raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
-        for path in files_of(name):
-            self.env.note_dependency(str(path))
-        profile = self.options.get("profile", "full")
-        size = notebook_size(self.env, name, figure)
-        return exported(self.env, study, figure, size, label, profile)
-
-    def overview(self) -> tuple[dict[str, Path], list[str]]:
-        """The verdicts on each paper."""
-        from papers import STUDIES, overview
-        from papers.kit import plot
-
-        for study in STUDIES:
-            for path in files_of(study):
-                self.env.note_dependency(str(path))
-        standings = overview.standings()
-        svg, data = plot.export(lambda figure: overview.draw(figure, standings), (4.8, 3.6))
-        return written(self.env, "overview", plot.slim(svg), plot.to_csv(data)), []
+        return directive.run()
 
 
 def setup(app: Sphinx) -> None:

@@ -6,7 +6,6 @@ an interval of no width; of a single seed there is none, and its ends are NaN.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,20 +118,6 @@ def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
         return values
     x = np.asarray(values)
     return share(x, unit) if x.dtype == bool else mean(x, unit)
-
-
-def measured(traces: Mapping[str, Any], measures: Mapping[str, Any]) -> dict[str, Number]:
-    """`run.measure` -> its number (`over_seeds`), for every run and measure.
-
-    A measure is a function of a run's Trace that gives a value or a truth value per seed, or a
-    number; or a pair of such a function and the unit.
-    """
-    found = {}
-    for name, trace in traces.items():
-        for key, measure in measures.items():
-            of, unit = measure if isinstance(measure, tuple) else (measure, "")
-            found[f"{name}.{key}"] = over_seeds(of(trace), unit)
-    return found
 
 
 def _number(value: Any, ends: tuple[Any, Any], each: Any, unit: str) -> Number:

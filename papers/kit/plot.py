@@ -14,13 +14,11 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedlib.core import Trace
 from papers.kit.display import in_notebook, write_figure
 from papers.kit.numbers import mean
 from papers.kit.packages import to_install
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 #: Of the data of a drawn figure, one row a point.
 COLUMNS = ("panel", "kind", "series", "color", "item", "x", "y")
 
-Drawing = Callable[["Figure"], None]
-
 #: Distinct for colour-blind readers, and legible on white and on black.
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
 
@@ -45,10 +41,6 @@ LEVEL = "#d62728"  # of the line at a constraint's level
 
 #: From light to dark, for a parameter that grows from curve to curve.
 SWEEP = "blend:#e0a83a,#7d3fa0"
-
-#: A band's ends, as seaborn names them: standard deviations, or from the least to the greatest.
-Around = tuple[str, float]
-SD, RANGE = ("sd", 1), ("pi", 100)
 
 #: Width and height in inches, where a figure does not ask for others.
 SIZE = (7.5, 3.2)
@@ -116,37 +108,6 @@ def theme() -> None:
     mpl.rcParams.update(settings)
 
 
-def render(draw: Drawing, size: tuple[float, float] = SIZE) -> bytes:
-    """The picture that `draw` makes, as PNG on white ground."""
-    with drawn(draw, size) as figure:
-        return picture(figure, "png")
-
-
-def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.DataFrame]:
-    """What a figure leaves as files: its SVG, and the data that are drawn.
-
-    The bytes of an SVG do not depend on the date or on random identifiers. The table has no row
-    where the figure is made of pictures (see `figure_data`).
-    """
-    with drawn(draw, size) as figure:
-        return picture(figure, "svg"), figure_data(figure)
-
-
-@contextmanager
-def drawn(draw: Drawing, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure filled by `draw`, in the book's style as long as it is open."""
-    check_installed()
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context():
-        theme()
-        mpl.use("Agg")
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure)
-        yield figure
-
-
 def picture(figure: Figure, format: str) -> bytes:
     from PIL import Image
 
@@ -178,7 +139,6 @@ def show(
     *,
     alt: str,
     caption: str = "",
-    size: tuple[float, float] = SIZE,
     data: pd.DataFrame | None = None,
     profile: str = "full",
 ) -> None:
@@ -189,56 +149,53 @@ def show(
 
     Parameters
     ----------
-    shown : a grid of seaborn, a matplotlib figure, or a function that fills one.
+    shown : a grid of seaborn, or a matplotlib figure.
     name : by which claims and other pages of the book name the figure.
     alt : what the figure shows, in words; an empty text is refused.
     caption : the text below the figure.
-    size : width and height in inches of a figure that a function fills.
     data : what is drawn, as a table; that of a grid, or the points of a figure, if it is not given.
     profile : of the runs that a column `run` of the data names.
     """
     if not alt.strip():
         raise ValueError("show: alt must say in words what the figure shows, got an empty text.")
-    if callable(shown):
-        with drawn(shown, size) as figure:
-            of_page = getattr(shown, "__module__", "") == "__main__"
-            packable = figure_data(figure) if of_page and in_notebook() else None
-            _display(figure, alt, caption, packable)
-        return
     from matplotlib import pyplot
 
-    table = getattr(shown, "data", None) if data is None else data
-    if table is None:
-        table = figure_data(shown.figure)
-        runs = []
-    else:
-        runs = [*table["run"].unique()] if "run" in table else []
-        constant = table.columns[table.nunique(dropna=False) == 1]
-        table = table.drop(columns=[*constant, "curve"], errors="ignore")
-    _display(shown.figure, alt, caption, table, name=name, runs=runs, profile=profile)
-    pyplot.close(shown.figure)
-
-
-def _display(
-    figure: Figure, alt: str, caption: str, table: pd.DataFrame | None, **more: object
-) -> None:
-    """Display a drawn figure; with a table, it and the SVG go along in the metadata."""
+    figure = shown.figure
     png = picture(figure, "png")
-    if not in_notebook():
+    if in_notebook():
+        table = getattr(shown, "data", None) if data is None else data
+        carried = {**files_of(figure, table), "name": name, "profile": profile}
+        _display(png, alt, caption, {**carried, "runs": runs_in(table)})
+    else:
         write_figure(png, alt)
-        return
+    pyplot.close(figure)
+
+
+def runs_in(table: pd.DataFrame | None) -> list[str]:
+    """The runs that a drawn table names."""
+    return [] if table is None or "run" not in table else [*table["run"].unique()]
+
+
+def files_of(figure: Figure, table: pd.DataFrame | None) -> dict[str, str]:
+    """The SVG of a figure, and what is drawn as CSV without columns that are constant."""
+    if table is None:
+        drawn = figure_data(figure)
+    else:
+        constant = table.columns[table.nunique(dropna=False) == 1]
+        drawn = table.drop(columns=[*constant, "curve"], errors="ignore")
+    svg = slim(picture(figure, "svg"))
+    return {"svg": packed(svg), "csv": packed(to_csv(drawn).encode())}
+
+
+def _display(png: bytes, alt: str, caption: str, carried: Mapping[str, object]) -> None:
+    """Display a picture; what is carried goes along in the output's metadata."""
     from IPython.display import HTML, display
 
     address = f"data:image/png;base64,{base64.b64encode(png).decode()}"
     image = f'<img class="fig" alt="{html.escape(alt)}" src="{address}"/>'
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     block = f'<figure class="fed-figure">{image}{text}</figure>'
-    metadata = {}
-    if table is not None:
-        svg = slim(picture(figure, "svg"))
-        files = {"svg": packed(svg), "csv": packed(to_csv(table).encode())}
-        metadata["fedlib"] = {**files, **more}
-    display(HTML(block), metadata=metadata)  # type: ignore[no-untyped-call]
+    display(HTML(block), metadata={"fedlib": carried})  # type: ignore[no-untyped-call]
 
 
 def slim(svg: bytes) -> bytes:
@@ -418,62 +375,6 @@ def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
             low, high = curve["low"], curve["high"]
             color = line.get_color()
             ax.fill_between(line.get_xdata(), low, high, color=color, alpha=shade, linewidth=0)
-
-
-def band(
-    ax: Axes,
-    x: Any,
-    y: Any,
-    *,
-    color: str,
-    around: Around = SD,
-    shade: float = 0.18,
-    **style: Any,
-) -> None:
-    """The mean over seeds of `y [S, T]`, and a band around it if there are more than one.
-
-    On a logarithmic axis, where it is one already, both are those of the logarithms. At a place
-    where a seed has no number there is none: a mean over those that are left would tell another
-    story.
-    """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    whole = np.isfinite(y).all(0)
-    x, y, scale = x[whole], y[:, whole], ax.yaxis.get_transform()
-    y = scale.transform(y.ravel()).reshape(y.shape)
-    center = y.mean(0)
-    edge = {"linewidth": 1.5, "markeredgecolor": "white", "markeredgewidth": 0.75}
-    ax.plot(x, scale.inverted().transform(center), color=color, **{**edge, **style})
-    if len(y) < 2:
-        return
-    reach = around[1] * y.std(0, ddof=1)
-    ends = (y.min(0), y.max(0)) if around == RANGE else (center - reach, center + reach)
-    low, high = map(scale.inverted().transform, ends)
-    ax.fill_between(x, low, high, color=color, alpha=shade, linewidth=0)
-
-
-def bands(
-    ax: Axes,
-    traces: Mapping[str, Trace],
-    metric: str,
-    *,
-    log: bool = False,
-    colors: Sequence[str] = COLORS,
-) -> None:
-    """Mean over seeds with a band around it, one curve a trace, by its label.
-
-    `metric` is a metric (at the starts of rounds) or an info; `colors` are repeated if there are
-    more traces.
-    """
-    shade = 0.18 if len(traces) <= 3 else 0.07
-    for i, (label, trace) in enumerate(traces.items()):
-        if metric in trace.metrics:
-            t, x = trace.rounds, trace.metrics[metric]
-        else:
-            t, x = trace.rounds[:1] + np.arange(trace.info[metric].shape[1]), trace.info[metric]
-        band(ax, t, x, color=colors[i % len(colors)], shade=shade, label=label)
-    ax.set_xlabel("round")
-    if log:
-        plain_log(ax)
 
 
 def plain_log(ax: Axes) -> None:

@@ -8,8 +8,7 @@ all of it contradicts it, and is open in between.
 >>> [statement.holds({"soft.f": Number(0.15, low, high, ())})
 ...  for low, high in ((0.1, 0.19), (0.1, 0.3), (0.21, 0.3))]
 [True, None, False]
->>> rule = Rule({"f is small": of("hard.f") < 0.2, "g kept": of("hard.g") <= 0.1},
-...             measured=f"f {stat('hard.f')}")
+>>> rule = Rule({"f is small": of("hard.f") < 0.2, "g kept": of("hard.g") <= 0.1})
 >>> rule.words
 '(1) `hard.f` below 0.2; (2) `hard.g` at most 0.1.'
 """
@@ -17,7 +16,6 @@ all of it contradicts it, and is open in between.
 from __future__ import annotations
 
 import operator
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,7 +54,6 @@ STATES: dict[State, str] = {True: "holds", False: "fails", None: "open"}
 COUNTED = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("open", "open")}
 AS_PRINTED = "The printed size lies in our interval"
 NOT_AS_PRINTED = "The printed size lies outside our interval"
-TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -386,15 +383,15 @@ class Control:
     Attributes
     ----------
     what : what stands in the place of what, such as `hard switching in the place of soft`.
-    instead : run, or key of a number -> the run, the key or the value that is read in its place.
+    instead : key of a number -> the key or the value that is read in its place.
     labels : label -> the value that every number is read with, in place of its own or the default;
-        or a mapping of values to those in their places. Of studies whose runs have labels.
+        or a mapping of values to those in their places. Of `Quantities` alone.
     negated : whether every number is read with the other sign, which exchanges the two sides of
         every difference and turns every order round.
     """
 
     what: str
-    instead: Mapping[Any, Any] = field(default_factory=dict)
+    instead: Mapping[Any, Key | float] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
     negated: bool = False
 
@@ -402,16 +399,13 @@ class Control:
         """The numbers with those of the control in their places."""
         if isinstance(numbers, Quantities):
             return numbers.controlled(self.labels, self.instead, self.negated)
-        found = {}
+        exchanged = {}
         for key in numbers:
-            runs = (run for run in self.instead if key.startswith(f"{run}."))
-            run = max(runs, key=len, default="")
-            renamed = f"{self.instead[run]}{key.removeprefix(run)}" if run else key
-            other = self.instead.get(key, renamed)
-            x = numbers.get(other) if isinstance(other, str) else exact(other)
-            if x is not None:
-                found[key] = -1.0 * x if self.negated else x
-        return found
+            other = self.instead.get(key, key)
+            number = exact(other) if isinstance(other, float) else numbers.get(other)
+            if number is not None:
+                exchanged[key] = -1.0 * number if self.negated else number
+        return exchanged
 
 
 @dataclass(frozen=True)
@@ -467,8 +461,6 @@ class Rule:
     ----------
     primary : one to three parts that decide: what each says in the paper's words -> its condition,
         or a group of conditions where one sentence is about several cells.
-    measured : what was measured, a text with numbers by `stat`, or a function of the numbers; where
-        it is empty the text is made from the parts.
     note : what a reader must know of the rule beside its conditions; empty where nothing.
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
         a run could break: why it is none otherwise -> the condition. Then nothing is judged.
@@ -477,7 +469,6 @@ class Rule:
     """
 
     primary: Conditions
-    measured: str | Callable[[Numbers], str] = ""
     note: str = ""
     proviso: Mapping[str, Condition] = field(default_factory=dict)
     control: Control | None = None
@@ -498,7 +489,7 @@ class Rule:
         unknown = "not among these runs" if self.control else ""
         return Outcome(
             "not judged" if idle else verdict,
-            self._measured(numbers) or "; ".join(in_words(part, numbers) for part in parts),
+            "; ".join(in_words(part, numbers) for part in parts),
             f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
             parts,
             self.control.what if self.control else "",
@@ -526,7 +517,7 @@ class Rule:
         """What the rule says of the negative control; None where its runs are not among these."""
         if self.control is None:
             return None
-        rule = replace(self, control=None, sizes=(), measured="")
+        rule = replace(self, control=None, sizes=())
         try:
             return rule(self.control.of(numbers))
         except KeyError:
@@ -548,16 +539,6 @@ class Rule:
         """The numbers that it reads."""
         asked = [condition for _, _, condition in conditions_of(self.primary)]
         return {key for c in (*asked, *self.proviso.values()) for key in c.keys}
-
-    def _measured(self, numbers: Numbers) -> str:
-        def replaced(token: re.Match[str]) -> str:
-            key, bare, spec = token.groups()
-            found: Number = numbers[key]
-            return format(found.value, spec) if bare else found.text(spec)
-
-        if callable(self.measured):
-            return self.measured(numbers)
-        return TOKEN.sub(replaced, self.measured)
 
 
 def in_words(part: Part, numbers: Numbers) -> str:
@@ -617,16 +598,6 @@ def count_states(states: Iterable[str]) -> str:
 
 #: The control of rules about differences and orders.
 EXCHANGED = Control("all comparisons reversed", negated=True)
-
-
-def stat(key: str, spec: str = ".3g") -> str:
-    """In the text of what was measured: a number with its interval and unit."""
-    return f"{{{key}|{spec}}}"
-
-
-def stat_value(key: str, spec: str = ".3g") -> str:
-    """In the text of what was measured: a value alone."""
-    return f"{{{key}|={spec}}}"
 
 
 def _verdict(states: set[str]) -> Verdict:

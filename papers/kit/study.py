@@ -1,4 +1,4 @@
-"""What a study is: runs by profile, numbers, claims, the paper's values, figures; and its page."""
+"""What a study is: runs by profile, numbers, claims, the paper's values; and its page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
 from papers.kit.parameters import checked, requested
-from papers.kit.plot import Drawing
 from papers.kit.quantities import Label
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
@@ -33,16 +32,6 @@ OF_BOOK = "The result above, and the sentences and captions below, are about the
 FEW = 4  # runs that a line names
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
-
-
-def after(traces: Traces, start: str) -> dict[str, Trace]:
-    """The runs whose names begin with `start`, by the rest of their names."""
-    return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
-
-
-def swept(traces: Traces, start: str) -> dict[float, Trace]:
-    """The runs of a sweep, whose names end with a number after `start`, by it and ascending."""
-    return dict(sorted((float(x), trace) for x, trace in after(traces, start).items()))
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class Study:
     specs : parameters -> the named runs.
     derive : (traces, parameters) -> the named numbers.
     data : data sets of the full profile that have to be downloaded.
-    claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
+    claims, paper_values : what the book shows.
     watch : patterns of runs -> what tells their health; the first that fits counts, and where none
         does, the first metric of a known name.
     tolerances : patterns of runs -> how closely one that is computed anew follows the stored one,
@@ -96,7 +85,6 @@ class Study:
     derive: Callable[[Traces, Params], Mapping[Any, Number]]
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
-    figures: Mapping[str, Callable[[Traces], Drawing]] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     watch: HealthChecks = field(default_factory=dict)
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
@@ -549,11 +537,6 @@ class Page:
         if defaults is None:
             return quantities.curves(self.traces)
         return quantities.curves(quantities.chosen(self.traces, vary, defaults, **fixed))
-
-    @property
-    def figures(self) -> Mapping[str, Callable[[Mapping[str, Trace]], Drawing]]:
-        """The study's figures by name, each a function of the runs."""
-        return self.study.figures
 
     @property
     def health(self) -> dict[str, str]:

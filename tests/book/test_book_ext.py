@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import matplotlib
 import pandas as pd
 import pytest
 import yaml
@@ -198,6 +199,14 @@ class Rebuilt(NamedTuple):
     pictures: list[bytes]
 
 
+def curve():
+    """What a page carries along of its figure."""
+    with matplotlib.rc_context():
+        figure = plot.figure()
+        figure.subplots().plot([3.0, 1.0])
+        return {**plot.files_of(figure, None), "name": "curve", "runs": ["old"], "profile": "full"}
+
+
 @pytest.fixture(scope="module")
 def rebuilt(tmp_path_factory):
     """A page with a figure, of a project that has no address."""
@@ -208,7 +217,10 @@ def rebuilt(tmp_path_factory):
         build = toy_book.prepare(folder, patch)
         (folder / "other.md").write_text("---\norphan: true\n---\n# Other\n", encoding="utf-8")
         (folder / "project.toml").write_text("[project]\n", encoding="utf-8")
-        append(folder / "conf.py", REPOSITORY)
+        append(folder / "conf.py", f"{REPOSITORY}\nexclude_patterns.append('notebooks')\n")
+        (folder / "notebooks").mkdir()
+        executed = toy_book.notebook(("plot.show(fig)", toy_book.output(**curve())))
+        (folder / "notebooks" / "toy.ipynb").write_text(executed, encoding="utf-8")
         for text in ("Before.", "After."):
             for picture in folder.glob("_build/figures/*"):
                 picture.unlink()

@@ -1,9 +1,6 @@
 """What stands under the book's figures, and the previews of its links."""
 
-import base64
 import importlib
-import io
-import json
 import re
 import shlex
 from pathlib import Path
@@ -23,11 +20,6 @@ from tests.helpers import toy_book
 from tests.helpers.page_figures import SOURCES, names_of
 
 ROOT = Path(__file__).resolve().parents[2]
-#: No literal: the size is that of the executed picture.
-SHOW = (
-    'plot.show(\n    study.figures["curve"](traces),\n    alt="A curve.",\n'
-    "    size=(6.0, 1.0 * len(rows)),\n)"
-)
 
 
 @pytest.fixture
@@ -56,31 +48,12 @@ def downloads(page, folder):
     ]
 
 
-def notebook(*outputs_of_cells):
-    """A notebook, one cell per (source, outputs)."""
-    cells = [
-        {"cell_type": "code", "source": source, "outputs": outputs, "metadata": {},
-         "execution_count": 1, "id": f"cell-{number}"}
-        for number, (source, outputs) in enumerate(outputs_of_cells)
-    ]  # fmt: skip
-    title = {"cell_type": "markdown", "source": "# Toy", "metadata": {}, "id": "title"}
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return json.dumps(
-        {"cells": [title, *cells], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-    )
-
-
-def output(metadata, size=(6.0, 2.0)):
-    picture = base64.b64encode(plot.render(lambda fig: fig.subplots(), size)).decode()
-    html = (
-        '<figure class="fed-figure"><img class="fig" alt="A curve." '
-        f'src="data:image/png;base64,{picture}"/></figure>'
-    )
-    return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
-
-
 FIGURE = "```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```"
+PAGES = "```{toctree}\nnotebooks/toy\nnotebooks/note\nelsewhere\n```"
+SHOW = 'plot.show(fig, "curve", alt="A curve.")'
 FILES = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
+CURVE = {**FILES, "name": "curve", "runs": ["old"], "profile": "full"}
+NAMELESS = {**FILES, "name": "", "runs": [], "profile": "full"}
 
 
 @pytest.fixture(scope="module")
@@ -90,19 +63,16 @@ def book(tmp_path_factory):
     A dictionary: page -> text, and "out" -> the folder of pages.
     """
     folder = tmp_path_factory.mktemp("book")
-    show = "plot.show(draw, alt='A curve.')"
-    carried = (show, output({"fedlib": FILES}))
-    bare = (show, output({}))
     executed = folder / "notebooks"
     with pytest.MonkeyPatch.context() as patch:
         build = toy_book.prepare(folder, patch)
         executed.mkdir()
-        study = notebook(('study = STUDIES["toy"]', []), (SHOW, output({}, size=(5.0, 4.0))))
+        study = toy_book.notebook(('study = STUDIES["toy"]', []), (SHOW, toy_book.output(**CURVE)))
         (executed / "toy.ipynb").write_text(study, encoding="utf-8")
-        (executed / "note.ipynb").write_text(notebook(carried, bare), encoding="utf-8")
+        note = toy_book.notebook((SHOW, toy_book.output(**NAMELESS)), (SHOW, toy_book.output()))
+        (executed / "note.ipynb").write_text(note, encoding="utf-8")
         (folder / "elsewhere.md").write_text(f"# Elsewhere\n\n{FIGURE}\n", encoding="utf-8")
-        contents = "```{toctree}\nnotebooks/toy\nnotebooks/note\nelsewhere\n```"
-        status, messages, index = build(f"{contents}\n\n```{{claims}}\n```")
+        status, messages, index = build(f"{PAGES}\n\n```{{claims}}\n```")
     assert status == 0, messages
     out = folder / "out"
     pages = {"index": index, "out": out}
@@ -111,25 +81,24 @@ def book(tmp_path_factory):
     return pages
 
 
-def test_themed_figure_stands_above_its_files(build, tmp_path):
-    status, messages, page = build(FIGURE)
-    assert status == 0, messages
-    (files,) = downloads(page, tmp_path / "out")
-    assert set(files) == {"SVG", "CSV"}
-    assert b"<svg" in files["SVG"]
-    data = pd.read_csv(io.BytesIO(files["CSV"]))
-    assert data[["x", "y"]].to_numpy().tolist() == [[0, 3], [1, 1]]
-    settings = page.partition("figure-settings")[2].partition("</table>")[0]
-    words = re.sub(r"<[^>]*>", " ", settings).split()
-    assert "rounds T 1 seeds 0 to 2" in " ".join(words)  # of the run it draws
+def settings_below(page):
+    """The words of the settings under the first figure of a page."""
+    table = page.partition("figure-settings")[2].partition("</table>")[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", table).split())
+
+
+@pytest.mark.parametrize("name", ["notebooks/toy", "elsewhere"])
+def test_a_figure_stands_above_its_files_on_its_page_and_elsewhere(book, name):
+    page = book[name]
+    (files,) = downloads(page, book["out"])
+    assert files["SVG"].startswith(b'<svg width="9pt"><style>')
+    assert files["CSV"] == b"x,y\n1,2\n"
+    assert "rounds T 1 seeds 0 to 2" in settings_below(page)  # of the run it draws
     assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
 
 
-def test_a_figure_of_a_cell_is_drawn_again_for_its_files(book):
+def test_a_figure_of_a_cell_has_a_place_that_claims_name(book):
     page = book["notebooks/toy"]
-    (files,) = downloads(page, book["out"])
-    assert set(files) == {"SVG", "CSV"}
-    assert b'width="360pt" height="288pt"' in files["SVG"]  # 5 by 4 inches, as executed
     (image,) = re.findall(r'<img [^>]*alt="A curve."[^>]*>', page)
     assert 'src="../_images/toy-curve.svg"' in image
     assert "base64" not in page
@@ -138,12 +107,7 @@ def test_a_figure_of_a_cell_is_drawn_again_for_its_files(book):
     assert 'href="notebooks/toy.html#figure-toy-curve"' in book["index"]  # claim C1 names it
 
 
-def test_a_figure_on_another_page_has_the_size_of_the_notebooks(book):
-    (files,) = downloads(book["elsewhere"], book["out"])
-    assert b'width="360pt" height="288pt"' in files["SVG"]
-
-
-def test_a_figure_of_a_note_brings_its_files_along(book):
+def test_a_figure_of_a_note_needs_no_name_and_one_without_files_has_none(book):
     page = book["notebooks/note"]
     carried, bare = downloads(page, book["out"])
     assert carried["SVG"].startswith(b'<svg width="9pt"><style>')
@@ -152,23 +116,13 @@ def test_a_figure_of_a_note_brings_its_files_along(book):
     assert re.findall(r'id="(figure-note-\d)"', page) == ["figure-note-1", "figure-note-2"]
 
 
-def test_a_figure_that_a_page_draws_has_a_name_and_settings_here_and_elsewhere(build, tmp_path):
-    named = {**FILES, "name": "drawn", "runs": ["old"], "profile": "full"}
-    show = 'plot.show(grid, "drawn", alt="A curve.")'
+def test_a_figure_that_no_page_draws_is_refused(build, tmp_path):
     (tmp_path / "notebooks").mkdir()
-    text = notebook((show, output({"fedlib": named})))
+    text = toy_book.notebook((SHOW, toy_book.output(**{**CURVE, "name": "drawn"})))
     (tmp_path / "notebooks" / "toy.ipynb").write_text(text, encoding="utf-8")
-    elsewhere = "```{themed-figure} toy/drawn\n:alt: A curve\n\nDown.\n```"
-    contents = "```{toctree}\nnotebooks/toy\n```"
-    _, messages, index = build(f"{contents}\n\n{elsewhere}\n\n```{{claims}}\n```")
+    _, messages, _ = build(f"```{{toctree}}\nnotebooks/toy\n```\n\n{FIGURE}\n\n```{{claims}}\n```")
+    assert "toy has no figure 'curve'; known figures: drawn." in messages
     assert "figure-toy-curve" in messages  # claim C1 names a figure that this page does not show
-    page = (tmp_path / "out" / "notebooks" / "toy.html").read_text(encoding="utf-8")
-    assert 'id="figure-toy-drawn"' in page
-    for text in (page, index):
-        (shown,) = downloads(text, tmp_path / "out")
-        assert shown["SVG"].startswith(b'<svg width="9pt"><style>')
-        assert shown["CSV"] == b"x,y\n1,2\n"
-        assert "seeds" in text.partition("figure-settings")[2].partition("</table>")[0]
 
 
 def test_the_command_under_figures_is_accepted(driver, extension):
@@ -280,19 +234,22 @@ def test_a_line_of_the_errata_is_a_target_and_its_name_a_link(extension):
     assert statements[1][1].astext() == "right (Y1, Y12)"
 
 
-def panels(fig):
+def panels(size):
+    """A figure with two panels that share an axis, as an SVG."""
+    fig = plot.figure(size)
     left, right = fig.subplots(1, 2, sharey=True)
     left.plot([0, 1], label="one line")
     right.plot([1, 0], label="another line")
     left.set_ylabel("height")
     handles = [*left.get_lines(), *right.get_lines()]
     fig.legend(handles=handles, loc="outside lower center", ncols=2)
+    return plot.picture(fig, "svg").decode()
 
 
 def test_a_phone_gets_the_panels_of_a_wide_figure_below_each_other(extension):
     narrow = extension("fedbook_narrow").narrow
-    svg, _ = plot.export(panels, (8.0, 3.0))
-    stacked = narrow(svg.decode())
+    with matplotlib.rc_context():
+        stacked = narrow(panels((8.0, 3.0)))
     width, height = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', stacked).groups()
     assert float(width) < 0.6 * 8.0 * 72  # a phone is about 360 pixels, 270 points, wide
     assert float(height) > 1.8 * 3.0 * 72
@@ -335,6 +292,8 @@ def test_a_legend_at_the_right_goes_below_the_panels_of_a_phone(extension):
 
 def test_a_figure_that_fits_a_phone_or_has_one_panel_stays(extension):
     narrow = extension("fedbook_narrow").narrow
-    for draw, size in ((panels, (4.0, 3.0)), (lambda fig: fig.subplots(), (8.0, 3.0))):
-        svg, _ = plot.export(draw, size)
-        assert narrow(svg.decode()) is None
+    with matplotlib.rc_context():
+        single = plot.figure((8.0, 3.0))
+        single.subplots()
+        assert narrow(panels((4.0, 3.0))) is None
+        assert narrow(plot.picture(single, "svg").decode()) is None

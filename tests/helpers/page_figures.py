@@ -16,7 +16,6 @@ import pandas as pd
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from papers import STUDIES
 from papers.kit import display, plot, report, store
 from papers.kit.study import Page
 
@@ -59,8 +58,8 @@ def source_of(study):
 
 
 def names_of(study):
-    """The names of the figures that a study's page draws, and of those that its study draws."""
-    return [*NAMED.findall(source_of(study)), *STUDIES[study].figures]
+    """The names of the figures that a study's page draws."""
+    return NAMED.findall(source_of(study))
 
 
 def cells_of(source):
@@ -140,8 +139,6 @@ def execute(cell, study, namespace):
 
     def show(drawn, name="", *, data=None, profile="full", **words):
         del words
-        if callable(drawn):  # a figure of the study
-            return
         frame = getattr(drawn, "data", None) if data is None else data
         figures[name] = (drawn, frame, profile)
         pyplot.close(drawn.figure)

@@ -31,7 +31,7 @@ from types import SimpleNamespace
 import papers
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.rules import Outcome
-from papers.kit.rules import Rule, of, stat
+from papers.kit.rules import Rule, of
 from papers.kit.study import Study
 
 
@@ -47,12 +47,8 @@ def claim(number, runs, bound=1.0, kind=Rule):
     return Claim(
         id=f"toy/C{{number}}", paper="W" if number < 3 else "ours", place="Section 4",
         wording="$f$ goes down", figure="curve" if number == 1 else "",
-        rule=kind({{"small": of("gap") < bound}}, stat("gap")), runs=runs,
+        rule=kind({{"small": of("gap") < bound}}), runs=runs,
     )
-
-
-def curve(traces):
-    return lambda fig: fig.subplots().plot(traces["old"].metrics["f"][0])
 
 
 study = Study(
@@ -61,7 +57,6 @@ study = Study(
     parameters={{"rounds": "rounds $T$"}},
     specs=lambda parameters: {{"old": UNLABELLED, "new": UNLABELLED}},
     derive=lambda traces, parameters: {{}},
-    figures={{"curve": curve}},
     claims=(claim(1, ("old",)), claim(2, (), kind=Unjudged), claim(3, ("new",), bound=0.1)),
     paper_values=(
         PaperValue("inside", "gap", 0.5, "0.5", "Table 1", rtol=0.0),
@@ -134,6 +129,30 @@ def prepare(folder, monkeypatch):
         )
 
     return make
+
+
+def notebook(*outputs_of_cells):
+    """A notebook, one cell per (source, outputs)."""
+    cells = [
+        {"cell_type": "code", "source": source, "outputs": outputs, "metadata": {},
+         "execution_count": 1, "id": f"cell-{number}"}
+        for number, (source, outputs) in enumerate(outputs_of_cells)
+    ]  # fmt: skip
+    title = {"cell_type": "markdown", "source": "# Toy", "metadata": {}, "id": "title"}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps(
+        {"cells": [title, *cells], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+def output(**carried):
+    """The output of a cell that shows a figure, with what goes along for the book."""
+    html = (
+        '<figure class="fed-figure"><img class="fig" alt="A curve." '
+        'src="data:image/png;base64,iVBORw0KGgo="/></figure>'
+    )
+    metadata = {"fedlib": carried} if carried else {}
+    return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
 
 
 def sphinx(folder, environment):

@@ -1,10 +1,9 @@
-"""A study of one's own is one folder: found, computed, judged, drawn, and registered nowhere."""
+"""A study of one's own is one folder: found, computed, judged, and registered nowhere."""
 
 import importlib
 import sys
 
 import pytest
-from matplotlib.figure import Figure
 
 import papers
 from papers.kit import report
@@ -15,12 +14,11 @@ STUDY = '''
 
 from fedlib import FedSGM, data
 from fedlib.problems import neyman_pearson
-from papers.kit import plot
 from papers.kit.claims import Claim
-from papers.kit.numbers import measured
-from papers.kit.panels import on, panel, row
+from papers.kit.numbers import mean
 from papers.kit.parameters import parameters
-from papers.kit.rules import Rule, of, stat
+from papers.kit.quantities import Quantities, by_name, of_runs
+from papers.kit.rules import Rule, of
 from papers.kit.store import Spec
 from papers.kit.study import Study
 
@@ -29,6 +27,7 @@ PARAMETERS = parameters(
     rounds=("communication rounds T", 12, 6),
     steps=("local steps E", (1, 2)),
 )
+DEFAULTS = {"E": None}
 
 
 def problem(seed):
@@ -39,21 +38,18 @@ def problem(seed):
 
 def specs(p):
     """One run for each number of local steps."""
-    return {
-        f"E{e}": Spec(FedSGM(lr=0.3, local_steps=e, participants=4, tolerance=0.3), problem,
-                      p["rounds"], tuple(p["seeds"]))
-        for e in p["steps"]
-    }
+    runs = []
+    for steps in p["steps"]:
+        method = FedSGM(lr=0.3, local_steps=steps, participants=4, tolerance=0.3)
+        labels = {"E": steps}
+        runs.append(Spec(method, problem, p["rounds"], tuple(p["seeds"]), labels=labels))
+    return by_name(runs, DEFAULTS)
 
 
 def derive(traces, p):
     """Late objective and constraint."""
-    return measured(traces, {k: lambda t, k=k: t.late(k) for k in "fg"})
-
-
-def curves(traces):
-    """Objective and constraint."""
-    return row(*(panel(on(plot.bands, traces, k), title=k) for k in "fg"))
+    late = lambda trace: {name: mean(trace.late(name)) for name in "fg"}
+    return Quantities.of([of_runs(traces, late)], DEFAULTS)
 
 
 CLAIM = Claim(
@@ -61,14 +57,12 @@ CLAIM = Claim(
     paper="ours",
     place="nowhere",
     wording="More local steps bring the objective down faster, and both keep the level.",
-    rule=Rule({"faster": of("E2.f") < of("E1.f"), "level kept": of("E2.g") <= 0.4},
-              f"f {stat('E1.f')} and {stat('E2.f')}"),
+    rule=Rule({"faster": of("f", E=2) < of("f", E=1), "level kept": of("g", E=2) <= 0.4}),
     runs=("E1", "E2"),
-    figure="curves",
 )
 STUDY = Study(
     name="own", title="Local steps", paper="all", specs=specs, derive=derive, claims=(CLAIM,),
-    figures={"curves": curves}, **PARAMETERS,
+    **PARAMETERS,
 )
 '''
 
@@ -91,9 +85,7 @@ def test_a_folder_is_a_study(own):
     assert own.name not in papers.STUDIES
     assert own.reproduce("full", device="cpu", recompute=False)
     assert own.evaluate(CLAIM := own.claims[0]).verdict == "reproduced"
-    assert CLAIM.rule.words == "(1) `E2.f` below `E1.f`; (2) `E2.g` at most 0.4."
-    own.figures["curves"](own.load())(drawn := Figure())
-    assert len(drawn.axes) == 2
+    assert CLAIM.rule.words == "(1) `f (E = 2)` below `f (E = 1)`; (2) `g (E = 2)` at most 0.4."
     quick = own.open("quick")
     quick.run()
     table = report.claims_table(quick)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from io import BytesIO
 
+import matplotlib
 import pytest
 from PIL import Image
 
@@ -28,7 +29,7 @@ NUMBERS = {
 
 def claim(paper: str, key: str) -> Claim:
     """A claim that holds if a number is above one."""
-    return Claim(f"x/{paper}{key}", paper, "", "", Rule({"": value(key) > 1}, ""), ())
+    return Claim(f"x/{paper}{key}", paper, "", "", Rule({"": value(key) > 1}), ())
 
 
 @pytest.fixture
@@ -66,9 +67,11 @@ def test_a_study_of_a_paper_without_its_letter_is_refused(monkeypatch):
 
 def test_draws(small):
     counts = overview.standings()
-    picture = plot.render(lambda fig: overview.draw(fig, counts), (4.8, 3.6))
-    with Image.open(BytesIO(picture)) as image:
-        assert image.size == (528, 396)
-    svg = plot.export(lambda fig: overview.draw(fig, counts), (4.8, 3.6))[0].decode()
+    with matplotlib.rc_context():
+        figure = plot.figure((4.8, 3.6))
+        overview.draw(figure, counts)
+        with Image.open(BytesIO(plot.picture(figure, "png"))) as image:
+            assert image.size == (528, 396)
+        svg = plot.picture(figure, "svg").decode()
     assert "not reproduced" in svg
     assert "not judged" not in svg  # no such verdict, no entry in the legend

@@ -11,9 +11,9 @@ from papers.__main__ import main
 from papers.kit import archive, report, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import HealthCheck, Needs
-from papers.kit.numbers import measured
+from papers.kit.numbers import mean
 from papers.kit.parameters import parameters
-from papers.kit.rules import Rule, of, stat
+from papers.kit.rules import Rule, of
 from papers.kit.run_groups import listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, setting
@@ -50,14 +50,14 @@ def specs(p):
     return grid
 
 
-RULE = Rule({"falls": of("E2_0.1.f") < 9}, f"f {stat('E2_0.1.f')}")
+RULE = Rule({"falls": of("E2_0.1.f") < 9})
 CLAIM = Claim("own/C1", "ours", "", "It falls.", RULE, ("E2_0.1",))
 STUDY = Study(
     name="own",
     title="Local steps",
     paper="all",
     specs=specs,
-    derive=lambda traces, _: measured(traces, {"f": lambda t: t.late("f")}),
+    derive=lambda traces, _: {f"{name}.f": mean(trace.late("f")) for name, trace in traces.items()},
     claims=(CLAIM,),
     at_paper={"rounds": 8, "seeds": (0, 1, 2)},
     watch={"*": HealthCheck("f")},
@@ -98,7 +98,7 @@ def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(toy):
     numbers = store.read_numbers("own", "paper")
     assert outcome.verdict == "reproduced"
     setting_text = "at the paper's scale (rounds 8, seeds 3)"
-    assert outcome.measured == f"{setting_text}: f {numbers['E2_0.1.f'].text('.3g')}"
+    assert outcome.measured == f"{setting_text}: falls: {numbers['E2_0.1.f'].text('.3g')}"
     assert len(numbers["E2_0.1.f"].per_seed) == 3
     traces = toy.load()
     params = toy.resolve("full")
@@ -114,13 +114,13 @@ def test_a_page_with_other_parameters_is_not_judged_on_stored_runs(toy):
 
 def test_every_reading_is_judged_at_the_papers_scale_where_its_runs_are(toy):
     exact = replace(CLAIM, needs=Needs(exact=True))
-    assert toy.evaluate(exact).measured.startswith("f ")
+    assert toy.evaluate(exact).measured.startswith("falls: ")
     at_paper(toy, "E2_*")
     assert toy.evaluate(exact).measured.startswith("at the paper's scale")
     one_step = Reading("one step", RULE, ("E1_0.1",), Needs(exact=True))
     outcomes = toy.outcomes(replace(CLAIM, reading="two steps", readings=(one_step,)))
     assert outcomes["two steps"].measured.startswith("at the paper's scale")
-    assert outcomes["one step"].measured.startswith("f ")
+    assert outcomes["one step"].measured.startswith("falls: ")
 
 
 def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(toy):
@@ -128,7 +128,7 @@ def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(toy):
     at_paper(longer)
     exact = replace(CLAIM, needs=Needs(exact=True))
     assert longer.evaluate(exact).measured.startswith("at the paper's scale")
-    assert longer.evaluate(replace(exact, runs=("E1_0.1",))).measured.startswith("f ")
+    assert longer.evaluate(replace(exact, runs=("E1_0.1",))).measured.startswith("falls: ")
 
 
 def test_a_grid_of_which_a_point_is_missing_decides_nothing(toy):
@@ -206,5 +206,5 @@ def test_it_lists_what_is_left(toy):
 
 
 def test_seeds_that_are_runs_of_their_own_are_counted_together():
-    configs = {f"a_seed{k}": {"rounds": 300, "seeds": [k]} for k in range(3)}
+    configs = {f"a_only_seed{k}": {"rounds": 300, "seeds": [k]} for k in range(3)}
     assert setting(configs) == "rounds 300, seeds 3"

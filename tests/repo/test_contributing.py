@@ -137,7 +137,7 @@ NAMES = (
 @pytest.mark.weekly
 def test_the_commands_of_a_study_leave_no_test_red_that_sees_it(tmp_path):
     """What CONTRIBUTING says to do, in its order, then types and the tests of all studies."""
-    env = copied(tmp_path, "fedlib", "papers", "tests", "book", "notebooks", "results")
+    env = copied(tmp_path, "fedlib", "papers", "tests", "book", "notebooks", "results", "examples")
     env |= {"OMP_NUM_THREADS": "1"}
     for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, tmp_path / name)

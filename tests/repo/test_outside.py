@@ -23,7 +23,7 @@ def test_the_command_says_what_to_install():
 def test_a_figure_says_what_to_install(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     words = f"papers: {name} must be installed"
-    refuses(words, plot.render, lambda _: None, error=ModuleNotFoundError)
+    refuses(words, plot.figure, error=ModuleNotFoundError)
 
 
 def test_an_empty_folder_has_nothing(tmp_path, monkeypatch, capsys):

@@ -10,7 +10,7 @@ from typing import Any
 
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.rules import Control, Rule, of, stat, stat_value
+from papers.kit.rules import Control, Rule, of
 from papers.ssca.common import SPLITS
 
 BATCHES = (1, 10, 100)
@@ -38,14 +38,7 @@ def below(start_prefix: str, splits: tuple[str, ...], method: str) -> Rule:
                 text: of(f"{pairs[cell]}.area") < 0 for cell, text in texts.items()
             }
         },
-        f"mean cost of SSCA minus that of {NAMES[method]}, and the latter's (cost of both in round "
-        "100): "
-        + "; ".join(
-            f"{text}: {stat(f'{pairs[cell]}.area', '+.3g')}, {stat_value(f'{method}_{cell}.area')} "
-            f"({stat_value(f'ssca_{cell}.cost')} and {stat_value(f'{method}_{cell}.cost')})"
-            for cell, text in texts.items()
-        ),
-        FROZEN,
+        note=FROZEN,
         control=Control(
             f"{NAMES[method]} on two disjoint halves of the seeds instead of both methods",
             {f"{pair}.area": f"{pair}.null" for pair in pairs.values()},

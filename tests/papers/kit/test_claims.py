@@ -8,13 +8,13 @@ from papers import STUDIES
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs, differences
 from papers.kit.numbers import Number
-from papers.kit.rules import Rule, of, stat
+from papers.kit.rules import Rule, of
 
 N = {"a": Number(1.0, 0.5, 1.5, (), "rounds")}
 
 
 def claim(**options):
-    rule = Rule({"small": of("a") < 2}, stat("a"))
+    rule = Rule({"small": of("a") < 2})
     return Claim("x/C1", "W", "", "", rule, ("run",), **options)
 
 
@@ -96,7 +96,7 @@ def test_a_claim_on_a_run_in_ill_health_is_not_judged():
 
 
 def test_every_reading_is_judged_and_the_claims_own_decides():
-    printed = Reading("as printed", Rule({"large": of("a") > 2}, ""), ("run",))
+    printed = Reading("as printed", Rule({"large": of("a") > 2}), ("run",))
     twofold = claim(reading="as in the code", readings=(printed,))
     verdicts = twofold.verdicts(N, config(), config())
     assert [*verdicts] == ["as in the code", "as printed"]

@@ -18,13 +18,16 @@ ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"profile": "'quick'", "seeds": "2", "rounds": "3", "settle_rounds": "5"}
 
 
-def draw(figure):
+def line():
+    """A figure with one line."""
+    figure = plot.figure()
     figure.subplots().plot([0, 1], [2.0, 3.0])
+    return figure
 
 
 def test_a_figure_of_a_program_is_a_file_whose_place_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    plot.show(draw, alt="A line.")
+    plot.show(line(), alt="A line.")
     (path,) = tmp_path.rglob("*.png")
     printed = capsys.readouterr().out
     assert printed.startswith(f"Figure in {path.relative_to(tmp_path)}: A line.")
@@ -34,7 +37,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatc
     (tmp_path / "_build").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     words = "show: _build/figures/*must be a folder that can be written to, got 'Not a directory'"
-    refuses(words, plot.show, draw, alt="A line.", error=OSError)
+    refuses(words, plot.show, line(), alt="A line.", error=OSError)
 
 
 def test_a_wide_table_is_printed_row_by_row(capsys):

@@ -27,7 +27,7 @@ STUDY = replace(
 def table(primary):
     """The rows of a rule."""
     control = Control("large values", dict.fromkeys(NUMBERS, 1e6))
-    claim = Claim("x/C1", "W", "", "", Rule(primary, "", control=control), ())
+    claim = Claim("x/C1", "W", "", "", Rule(primary, control=control), ())
     return parts.frame(STUDY, claim, {"": claim.rule(NUMBERS)})
 
 

@@ -27,8 +27,7 @@ RULE = Rule(
         "a is lower": {"first": of("a.f") < of("b.f"), "second": of("a.f") < 2.5},
         "few bits": of("bits") <= 8,
     },
-    "",
-    control=Control("b instead of a", {"a": "b"}),
+    control=Control("b instead of a", {"a.f": "b.f"}),
 )
 STUDY = replace(
     STUDIES["np_workshop"],
@@ -93,7 +92,7 @@ def test_what_is_not_judged_has_rows_too():
 
 
 def test_every_reading_has_its_rows():
-    printed = Reading("as printed", Rule({"a is high": of("a.f") > 9}, ""), ())
+    printed = Reading("as printed", Rule({"a is high": of("a.f") > 9}), ())
     claim = Claim(
         "x/C1",
         "W",
@@ -141,7 +140,7 @@ def test_numbers_of_the_table_have_six_digits(tmp_path):
 
 
 def test_an_interval_that_is_open_at_a_side_stays_so():
-    rule = Rule({"x": of("once") < 2}, "")
+    rule = Rule({"x": of("once") < 2})
     claim = Claim("x/C1", "W", "", "", rule, ())
     numbers = {"once": Number(1.0, float("nan"), float("nan"), (1.0,))}
     row = parts.frame(STUDY, claim, {"": rule(numbers)}).iloc[0]

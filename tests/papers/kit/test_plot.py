@@ -71,19 +71,15 @@ def test_pictures_give_no_row_and_no_text():
     assert plot.to_csv(data) == ""
 
 
-def test_only_figures_of_the_notebook_itself_carry_their_files(monkeypatch):
+def test_a_figure_without_a_frame_carries_its_points(monkeypatch):
     shown = []
     monkeypatch.setattr(plot, "in_notebook", lambda: True)
     monkeypatch.setattr("IPython.display.display", lambda _, metadata: shown.append(metadata))
-
-    def draw(figure):
+    with matplotlib.rc_context():
+        figure = plot.figure()
         figure.subplots().plot([0, 1], [2.0, 3.0], label="a")
-
-    plot.show(draw, alt="A line.")
-    draw.__module__ = "__main__"
-    plot.show(draw, alt="A line.")
-    assert shown[0] == {}
-    files = json.loads(json.dumps(shown[1]))["fedlib"]
+        plot.show(figure, alt="A line.")
+    files = json.loads(json.dumps(shown[0]))["fedlib"]
     svg, csv = (plot.unpacked(files[kind]).decode() for kind in ("svg", "csv"))
     assert svg.startswith("<?xml")
     assert csv.splitlines()[1] == f"1,line,a,{plot.COLORS[0]},1,0,2"

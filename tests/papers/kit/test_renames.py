@@ -9,7 +9,7 @@ import fedlib as fl
 from fedlib.core.describe import renamed_from
 from papers.kit import archive, comparisons, store
 from papers.kit.comparisons import Finding
-from papers.kit.numbers import measured
+from papers.kit.numbers import mean
 from papers.kit.store import Spec, compute_or_load, groups, is_stored
 from papers.kit.study import Study
 
@@ -58,7 +58,7 @@ def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monke
 
     def f_at_the_end(traces, p):
         del p
-        return measured(traces, {"f": lambda trace: trace.metrics["f"][:, -1]})
+        return {f"{name}.f": mean(trace.metrics["f"][:, -1]) for name, trace in traces.items()}
 
     def study(**specs):
         return Study("toy", "", "ours", profiles, {}, lambda _: specs, f_at_the_end)

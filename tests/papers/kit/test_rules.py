@@ -25,8 +25,6 @@ from papers.kit.rules import (
     of,
     part_of,
     rises,
-    stat,
-    stat_value,
     value,
 )
 
@@ -124,13 +122,13 @@ OPEN = of("a") < 1
     ],
 )  # fmt: skip
 def test_primary_parts_decide(primary, verdict, reason):
-    outcome = Rule(primary, "")(N)
+    outcome = Rule(primary)(N)
     assert (outcome.verdict, outcome.reason) == (verdict, reason)
 
 
 def test_a_verdict_shows_its_counts():
     cells = {"one": BAD, "two": GOOD, "three": OPEN, "four": GOOD}
-    assert Rule({"x": GOOD, "cells": cells}, "")(N).label == "mixed: 3 hold, 1 fails, 1 open"
+    assert Rule({"x": GOOD, "cells": cells})(N).label == "mixed: 3 hold, 1 fails, 1 open"
     assert (
         Rule(
             {
@@ -138,14 +136,13 @@ def test_a_verdict_shows_its_counts():
                 "y": BAD,
                 "z": OPEN,
             },
-            "",
         )(N).label
         == "not reproduced: 2 fail, 1 open"
     )
-    assert Rule({"x": GOOD}, "")(N).label == "reproduced: 1 holds"
-    assert Rule({"x": OPEN}, "")(N).label == "open: 1 part"
-    assert Rule({"x": OPEN, "y": OPEN}, "")(N).label == "open: 2 parts"
-    theorem = Claim("x/C1", "W", "", "", Rule({"x": GOOD}, ""), (), kind="proved")
+    assert Rule({"x": GOOD})(N).label == "reproduced: 1 holds"
+    assert Rule({"x": OPEN})(N).label == "open: 1 part"
+    assert Rule({"x": OPEN, "y": OPEN})(N).label == "open: 2 parts"
+    theorem = Claim("x/C1", "W", "", "", Rule({"x": GOOD}), (), kind="proved")
     assert theorem.worded(theorem.rule(N)).label == "proved"
 
 
@@ -186,7 +183,6 @@ def test_a_part_has_unit_and_seeds_of_its_numbers():
 def test_a_rule_that_no_run_could_break_judges_nothing():
     rule = Rule(
         {"kept": of("a") < 9},
-        "",
         proviso={"it is vacuous": of("b") < 1},
         note="Why.",
     )
@@ -199,41 +195,42 @@ def test_a_rule_that_no_run_could_break_judges_nothing():
     assert (biting.verdict, biting.reason) == ("reproduced", "")
 
 
-def test_what_was_measured_is_filled_in():
-    rule = Rule({"x": of("a") > 0}, f"a {stat('a')}, b {stat_value('b', '.0%')}")
-    assert rule(N).measured == "a 1 [0.5, 1.5] rounds, b 200%"
-    assert Rule({"x": of("a") > 0}, lambda n: str(len(n)))(N).measured == str(len(N))
+def test_what_was_measured_is_said_part_by_part():
+    rule = Rule({"x": of("a") > 0, "y": {"one": of("b") < of("c"), "two": of("b") < 9}})
+    assert rule(N).measured == (
+        "x: 1 [0.5, 1.5] rounds; y, one: 2, 3 (difference -1 [-1.25, -0.5]); y, two: 2 [1.75, 2.5]"
+    )
 
 
 def test_a_rule_is_told_part_by_part():
-    rule = Rule({"x": of("a") > 0, "y": {"one": of("b") < 9, "two": of("c") < 9}}, "", note="Why.")
+    rule = Rule({"x": of("a") > 0, "y": {"one": of("b") < 9, "two": of("c") < 9}}, note="Why.")
     assert rule.words == "(1) `a` above 0; (2) `b` below 9; `c` below 9. Why."
     assert rule.keys() == {"a", "b", "c"}
 
 
 def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too():
     numbers = {"soft.f": N["a"], "hard.f": N["c"], "ratio": N["b"], "idle": N["c"]}
-    control = Control("hard for soft", {"soft": "hard"})
-    rule = Rule({"f is small": of("soft.f") < 2}, "", control=control)
+    control = Control("hard for soft", {"soft.f": "hard.f"})
+    rule = Rule({"f is small": of("soft.f") < 2}, control=control)
     outcome = rule(numbers)
     assert outcome.verdict == "reproduced"
     assert outcome.control == "hard for soft"
     assert outcome.control_verdict == "not reproduced: 1 fails"
     assert outcome.parts[0].control == "fails"
-    weak = Rule({"f is small": of("soft.f") < 5}, "", control=rule.control)
+    weak = Rule({"f is small": of("soft.f") < 5}, control=rule.control)
     assert weak(numbers).verdict == "not judged"
     assert "negative control passes" in weak(numbers).reason
     alone = {key: x for key, x in numbers.items() if key != "hard.f"}
     assert rule(alone).control_verdict == "not among these runs"
     assert rule(alone).parts[0].control == ""
-    by_key = Rule({"far": of("ratio") < 2.9}, "", control=Control("none", {"ratio": "idle"}))
+    by_key = Rule({"far": of("ratio") < 2.9}, control=Control("none", {"ratio": "idle"}))
     assert by_key(numbers).control_verdict == "not reproduced: 1 fails"
 
 
 def test_a_control_that_passes_hides_no_part_that_fails():
     numbers = {"soft.f": N["c"], "hard.f": N["a"]}
-    control = Control("hard for soft", {"soft": "hard"})
-    rule = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, "", control=control)
+    control = Control("hard for soft", {"soft.f": "hard.f"})
+    rule = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, control=control)
     outcome = rule(numbers)
     assert outcome.control_verdict == "reproduced: 2 hold"
     assert outcome.label == "mixed: 1 holds, 1 fails"
@@ -242,7 +239,7 @@ def test_a_control_that_passes_hides_no_part_that_fails():
 def test_the_size_of_an_effect_has_a_word_of_its_own():
     def size(*printed, key="b"):
         sizes = tuple(Size(key, x, "Table 1") for x in printed)
-        return Rule({"x": of("b") > 1}, "", sizes=sizes)(N).size
+        return Rule({"x": of("b") > 1}, sizes=sizes)(N).size
 
     start = "The printed size lies in our interval: the paper prints 2.1 (Table 1), and ours is 2 ["
     assert size(2.1).startswith(start)
@@ -250,7 +247,7 @@ def test_the_size_of_an_effect_has_a_word_of_its_own():
     assert size(1.0, key="one seed").startswith("One seed cannot test the printed size")
     assert size(2.1, 3.0) == "1 of 2 printed sizes lie in our intervals"
     assert size() == ""
-    uncertain = Rule({"x": of("b") > 1}, "", sizes=(Size("b", 3.0, "Table 1", 0.5),))(N).size
+    uncertain = Rule({"x": of("b") > 1}, sizes=(Size("b", 3.0, "Table 1", 0.5),))(N).size
     assert uncertain.startswith("The printed size lies in our interval: the paper prints 3 ± 0.5")
 
 
@@ -261,7 +258,7 @@ def test_no_difference_is_a_quarter_of_the_effect_at_most():
 
 def test_an_open_difference_says_how_many_seeds_would_decide_it():
     x = mean([0.5, -0.3, 0.4, -0.2])
-    rule = Rule({"above": of("x") > 0}, "")
+    rule = Rule({"above": of("x") > 0})
     assert rule({"x": x}).seeds == seeds_for(np.array(x.per_seed), 0.1)
     printed = replace(rule, sizes=(Size("x", 0.5, "Table 1"),))
     assert printed({"x": x}).seeds == seeds_for(np.array(x.per_seed), 0.5)
