@@ -49,6 +49,4 @@ def total_bits(layout: Layout) -> int:
 
 def index_bits(entries: int) -> int:
     """The number of bits for one position among `entries`."""
-    if entries > 1:
-        return ceil(log2(entries))
-    return 0
+    return ceil(log2(entries))

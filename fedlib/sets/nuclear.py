@@ -58,11 +58,6 @@ class NuclearBall(NormBall):
         scaled = A / scale
         U, S, Vh = torch.linalg.svd(scaled, full_matrices=False)
         inside, values = self._rescaled(S, scale)
-        plain_inside = S.sum() <= self.radius
-        plain_values = onto_simplex(S, self.radius)
-        is_plain = scale == 1
-        inside = torch.where(is_plain, plain_inside, inside)
-        values = torch.where(is_plain, plain_values, values)
         left = U * values
         nearest = left @ Vh
         flat = nearest.flatten().to(x.dtype)

@@ -93,7 +93,7 @@ class Corner(Vertex):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send 1 for high entries, 0 for low entries."""
-        is_high = x > (self.low + self.high) / 2
+        is_high = x > self.low
         return Message(is_high.to(x.dtype))
 
     def decode(

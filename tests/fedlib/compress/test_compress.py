@@ -203,9 +203,10 @@ def test_the_fields_of_a_message(wire, layout):
 
 
 def test_a_corner_of_a_box_far_from_zero_and_the_point_zero_come_back():
-    corner = torch.tensor([2.0, 3.0, 2.0])
-    assert torch.equal(Corner(2.0, 3.0)(corner), corner)
-    message = Corner(2.0, 3.0).encode(corner)
-    assert torch.equal(Corner(2.0, 3.0).decode(message, corner), corner)
+    for low, high in ((2.0, 3.0), (1e38, 3e38), (1 + 2.0**-23, 1 + 2.0**-22)):
+        corner = torch.tensor([low, high, low])
+        assert torch.equal(Corner(low, high)(corner), corner)
+        message = Corner(low, high).encode(corner)
+        assert torch.equal(Corner(low, high).decode(message, corner), corner)
     zero = torch.zeros(3)
     assert torch.equal(OneEntry(2.0).decode(OneEntry(2.0).encode(zero), zero), zero)

@@ -44,6 +44,12 @@ class TestEverySet:
             assert torch.allclose(together, torch.stack([method(v) for v in x]), rtol=1e-6)
         assert vmap(convex_set.contains)(x).dtype == torch.bool
 
+    def test_points_stay_on_the_device(self, convex_set):
+        meta = torch.device("meta")  # torch joins none of its tensors with one of the CPU
+        x = torch.ones(DIM, device=meta)
+        for method in (convex_set.project, convex_set.lmo, convex_set.contains):
+            assert method(x).device == meta
+
     def test_float32_does_not_overflow(self, convex_set):
         x = torch.tensor([3e38, -3e38, 0, 1e-45, 3e30, 1.0])
         p = convex_set.project(x)
@@ -65,6 +71,21 @@ def test_known_projections():
     assert Box(-1.0, 2.0).project(torch.tensor([-5.0, 0.5, 5.0])).tolist() == [-1.0, 0.5, 2.0]
     assert Ball(2.0).lmo(torch.tensor([0.0, 3.0])).tolist() == [0.0, -2.0]
     assert Box(1.0).lmo(torch.tensor([2.0, -0.1])).tolist() == [-1.0, 1.0]
+    assert Box(1.0).lmo(torch.zeros(2)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("convex_set", "point"),
+    [
+        (Ball(0.5), [0.4, 0.3]),
+        (L1Ball(1.0), [0.1, 0.2, 0.7]),
+        (Box(-1.0, 0.3), [0.3, -1.0]),
+    ],
+)
+def test_a_point_of_the_boundary_is_its_own_projection_bit_by_bit(convex_set, point):
+    x = torch.tensor(point, dtype=torch.float64)
+    assert torch.equal(convex_set.project(x), x)
+    assert convex_set.contains(x, tol=0.0)
 
 
 def test_a_radius_makes_a_box():

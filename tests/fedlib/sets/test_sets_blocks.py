@@ -7,7 +7,8 @@ import torch
 from torch.func import vmap
 
 import fedlib as fl
-from fedlib.sets.vertices import gauge_of, wire_of
+from fedlib.sets.vertices import OneEntry, gauge_of, wire_of
+from tests.helpers.expect import refuses
 
 PARTS = (fl.L1Ball(2.0), fl.Ball(3.0), fl.Box(-1.0, 2.0), fl.NuclearBall(1.0, 2, 3), fl.Simplex())
 SIZES = (5, 4, 3, 6, 2)
@@ -114,3 +115,15 @@ def test_a_set_without_a_gauge_has_none():
     assert size.isnan()
     assert (size.shape, size.dtype) == ((), torch.float64)
     assert gauge_of(object(), torch.ones(1)).isnan()
+
+
+def test_a_set_of_one_s_own_is_asked_for_its_format_in_so_many_dimensions():
+    class Own:
+        def wire(self, dim):
+            return OneEntry(float(dim))
+
+    assert wire_of(Own(), 7) == OneEntry(7.0)
+
+
+def test_a_product_has_a_part():
+    refuses("Blocks: sets must have one set for each of (), got ().", fl.Blocks, (), ())

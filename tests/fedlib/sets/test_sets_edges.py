@@ -13,6 +13,7 @@ from torch.func import vmap
 import fedlib as fl
 from fedlib import problems
 from fedlib.sets import Ball, Blocks, Box, L1Ball, NuclearBall, Simplex
+from fedlib.sets.vertices import Corner
 from fedlib.solvers.leading_pair import leading_pair
 from tests.helpers.expect import refuses
 from tests.helpers.randoms import generator
@@ -147,12 +148,22 @@ def test_boxes_without_a_point_and_bounds_that_no_number_reaches():
     refuses("Box: high must be a finite number, got nan", Box, 0.0, math.nan)
     refuses("Box: radius must be positive", Box, math.inf)
     x = torch.ones(2)
-    refuses("Box: the box must hold numbers of torch.float32", Box(1e300, math.inf).project, x)
+    words = "Box: the box must hold numbers of torch.float32, got Box(low=1e+300, high=inf)."
+    refuses(words, Box(1e300, math.inf).project, x)
+    words = (
+        "Box: low must be finite in torch.float32, at most 3.4e+38, got -inf; such a box is for "
+        "methods that project, and has no minimizers of directions."
+    )
+    refuses(words, Box(-math.inf, 0.0).lmo, x)
+    words = "radius must be finite in torch.float32, at most 3.4e+38, got 1e+300."
     for set_type in (Ball, L1Ball, Simplex):
         for method in (set_type(1e300).project, set_type(1e300).lmo, set_type(1e300).contains):
-            refuses(f"{set_type.__name__}: radius must be finite in torch.float32", method, x)
+            refuses(f"{set_type.__name__}: {words}", method, x)
         assert set_type(1e300).project(x.double()).isfinite().all()
     refuses("NuclearBall: radius must be finite", NuclearBall(1e300, 1, 2).lmo, x)
+    largest = torch.finfo(torch.float32).max
+    assert Box(-largest, largest).project(torch.tensor([math.inf])).tolist() == [largest]
+    assert Box(0.0, 1e300).wire(2) == Corner(0.0, 1e300)
     assert Box(0.0, math.inf).gauge(x).isnan()
     assert Box(0.0, math.inf).diameter(2) == math.inf
 
@@ -257,6 +268,41 @@ def test_entries_far_below_the_largest_do_not_add_up(radius, dtype):
         assert worst < 8 * torch.finfo(dtype).eps * size**0.5
 
 
+@pytest.mark.parametrize(
+    ("convex_set", "point"),
+    [
+        (Ball(1.0), [1.5, 0.0]),
+        (Simplex(1.0), [1.5, 0.0]),
+        (Simplex(1.0), [1.5, -0.5]),
+        (Box(0.0, 1.0), [1.5, -0.5]),
+    ],
+)
+def test_a_point_at_the_tolerance_is_inside(convex_set, point):
+    x = torch.tensor(point, dtype=torch.float64)
+    assert convex_set.contains(x, tol=0.5)
+    assert not convex_set.contains(x, tol=0.499)
+
+
+def test_of_no_tolerance_the_rounding_remains():
+    """Two units of a short float, four of a float32, and those below the smallest normal number."""
+    unit = 2.0**-7
+    for set_type in (Ball, Simplex):
+        for units, inside in ((2, True), (3, False)):
+            x = torch.tensor([1 + units * unit], dtype=torch.bfloat16)
+            assert set_type(1.0).contains(x, tol=0.0) == inside
+    halves = torch.tensor([0.5 + unit, 0.5 + 1.5 * unit], dtype=torch.bfloat16)
+    assert not Simplex(1.0).contains(halves, tol=0.0)
+    assert Simplex(1.0).contains(torch.tensor([1.0, 0.0]), tol=0.0)
+    assert Box(0.0, math.inf).contains(torch.ones(2), tol=0.0)
+    assert not Ball(1e-36).contains(torch.tensor([3e-36]))
+    smallest = 2.0**-24
+    rounded = Simplex(150 * smallest).project(torch.zeros(100, dtype=torch.float16))
+    assert rounded.tolist() == [2 * smallest] * 100
+    assert Simplex(150 * smallest).contains(rounded, tol=0.0)
+    ball = NuclearBall(1.0, 300, 300)  # the rounding of a matrix of rank one has full rank
+    assert ball.contains(ball.lmo(torch.randn(90_000, generator=generator(0)).bfloat16()))
+
+
 def test_infinity_lies_in_no_box():
     for box in (Box(0.0, math.inf), Box(-math.inf, math.inf)):
         assert not box.contains(torch.tensor([1.0, math.inf]))
@@ -273,6 +319,9 @@ def test_projections_onto_infinite_boxes_map():
 @pytest.mark.parametrize(
     ("convex_set", "inside", "step"),
     [
+        (Ball(10.0), [6.0, 8.0], [0.6, 0.8]),
+        (L1Ball(10.0), [5.0, -5.0], [1.0, 0.0]),
+        (NuclearBall(10.0, 1, 2), [6.0, 8.0], [0.6, 0.8]),
         (Simplex(10.0), [5.0, 5.0], [1.0, 0.0]),
         (Simplex(10.0), [5.0, 5.0], [-1.0, 0.0]),
         (Simplex(10.0), [0.0, 10.0], [-1.0, 1.0]),

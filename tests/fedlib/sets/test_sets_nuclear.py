@@ -7,6 +7,7 @@ import torch
 from torch.func import vmap
 
 from fedlib.sets import NuclearBall
+from fedlib.sets.nuclear import unusual_scale
 from fedlib.sets.vertices import wire_of
 from fedlib.solvers.leading_pair import leading_pair
 from tests.helpers.expect import close, refuses
@@ -93,3 +94,34 @@ def test_wire_and_diameter():
         assert len(wire.encode(s).values) == 50
         torch.testing.assert_close(wire.decode(wire.encode(s), s), s, atol=1e-14, rtol=0)
     assert not torch.allclose(ball.wire(600).decode(ball.wire(600).encode(g), g), g)
+
+
+@pytest.mark.parametrize(
+    ("top", "scale"),
+    [(0.0, 1.0), (5.0, 1.0), (1e15, 1.0), (1e-15, 1.0), (1e16, 1e16), (1e-16, 1e-16)],
+)
+def test_a_matrix_far_from_one_is_scaled(top, scale):
+    A = torch.tensor([[top, -0.5 * top]], dtype=torch.float64)
+    assert unusual_scale(A) == scale
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e20, 1e38])
+def test_matrices_of_all_sizes_are_projected(size):
+    x = torch.tensor([3.0 * size, 0.0, 0.0, 2.5 * size])
+    expected = torch.tensor([0.75, 0.0, 0.0, 0.25]) * size
+    nearest = NuclearBall(size, 2, 2).project(x)
+    torch.testing.assert_close(nearest, expected, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_the_dtype_stays(dtype):
+    ball = NuclearBall(1.0, 2, 3)
+    x = torch.randn(6, generator=torch.Generator().manual_seed(0)).to(dtype)
+    for method in (ball.project, ball.lmo, ball.gauge):
+        assert method(x).dtype == dtype
+
+
+def test_few_steps_give_a_vertex_that_is_less_exact():
+    g = torch.randn(600, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    short, exact = (-g @ NuclearBall(1.0, 20, 30, steps).lmo(g) for steps in (2, 20))
+    assert 0 < short < 0.99 * exact
