@@ -250,9 +250,8 @@ def onto_simplex(x: Vector, radius: float) -> Vector:
     difference = below - theta.gather(0, position)
     nearest = difference.clamp(min=0)
     # many entries add up the rounding of theta: what their sum lacks is shared by those not 0
-    positive = (nearest > 0).to(x.dtype)
-    count_positive = positive.sum().clamp(min=1)
-    lacking = (radius - nearest.sum()) / count_positive
+    positive = nearest > 0
+    lacking = (radius - nearest.sum()) / positive.sum()
     filled = nearest + lacking * positive
     return filled.clamp(min=0)
 

@@ -127,3 +127,4 @@ def test_a_set_of_one_s_own_is_asked_for_its_format_in_so_many_dimensions():
 
 def test_a_product_has_a_part():
     refuses("Blocks: sets must have one set for each of (), got ().", fl.Blocks, (), ())
+    assert fl.Blocks((fl.Ball(1.0),), (2,)).diameter(2) == 2.0

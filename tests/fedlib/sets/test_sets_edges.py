@@ -268,6 +268,13 @@ def test_entries_far_below_the_largest_do_not_add_up(radius, dtype):
         assert worst < 8 * torch.finfo(dtype).eps * size**0.5
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_rounding_is_added_to_entries_that_are_zero(seed):
+    x = torch.randn(1000, generator=generator(seed), dtype=torch.float64)
+    exact = simplex_by_fractions(x, 30.0)
+    assert torch.equal(Simplex(30.0).project(x) == 0, exact == 0)
+
+
 @pytest.mark.parametrize(
     ("convex_set", "point"),
     [

@@ -113,6 +113,18 @@ def test_matrices_of_all_sizes_are_projected(size):
     torch.testing.assert_close(nearest, expected, rtol=1e-6, atol=0)
 
 
+def test_the_singular_values_of_a_huge_matrix_do_not_overflow():
+    x = torch.tensor([3.3e38, 0.0, 0.0]).diag().flatten()
+    nearest = NuclearBall(3e38, 3, 3).project(x)
+    assert nearest.tolist() == pytest.approx([3e38] + [0.0] * 8, rel=1e-6)
+
+
+def test_a_matrix_of_the_boundary_is_its_own_projection_bit_by_bit():
+    x = torch.tensor([0.1, 0.2, 0.7], dtype=torch.float64).diag().flatten()
+    radius = float(NuclearBall(1.0, 3, 3).size(x))
+    assert torch.equal(NuclearBall(radius, 3, 3).project(x), x)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_the_dtype_stays(dtype):
     ball = NuclearBall(1.0, 2, 3)
