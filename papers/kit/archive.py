@@ -43,7 +43,8 @@ STUDY = Format("study", 2)
 
 #: The ends of the names of a study's files; one without models has no last one.
 FILES = (".json", ".parquet", ".csv", ".npz")
-CURVES, MODELS = ("metrics", "info"), ("final_w", "output_w")
+CURVES = ("metrics", "info")
+MODELS = ("final_w", "output_w")
 #: What a study's file says of a run beside the run itself.
 ARCHIVED = ("labels", "curves", "models", "values")
 
@@ -138,7 +139,7 @@ def curve_names(path: Path) -> set[str]:
             return {*archived["models"]}.union(*archived["curves"].values())
         run = read_json(path)
         models = {"final_w"} if run["final_w"] is not None else set()
-        return models.union(*(run[part] for part in CURVES))
+        return models.union(*(run[field] for field in CURVES))
 
     return _steadily(path, look)
 
@@ -193,24 +194,24 @@ def _arrays(path: Path, archived: Mapping[str, Any]) -> Payload:
     )
     arrays: Payload = {"metrics": curves.metrics, "info": curves.info}
     stored = _models(file.with_suffix(".npz")) if archived["models"] else {}
-    for part in MODELS:
-        arrays[part] = None
-        if part in archived["models"]:
-            arrays[part] = tables.exact(stored["/".join([*key, part])])
+    for field in MODELS:
+        arrays[field] = None
+        if field in archived["models"]:
+            arrays[field] = tables.exact(stored["/".join([*key, field])])
     if _fingerprint(arrays) != archived["values"]:
         raise ValueError(_damaged(file.with_suffix(".parquet"), "other values"))
     return arrays
 
 
 def _fingerprint(arrays: Mapping[str, Any]) -> str:
-    named = {f"{part}/{name}": rows for part in CURVES for name, rows in arrays[part].items()}
-    named |= {part: arrays[part] for part in MODELS if arrays[part] is not None}
+    named = {f"{field}/{name}": rows for field in CURVES for name, rows in arrays[field].items()}
+    named |= {field: arrays[field] for field in MODELS if arrays[field] is not None}
     return tables.fingerprint(named)
 
 
-def _damaged(file: Path, found: str) -> str:
+def _damaged(file: Path, reason: str) -> str:
     return (
-        f"store: {file.name} must agree with {file.stem}.json, got {found}; restore it, or delete "
+        f"store: {file.name} must agree with {file.stem}.json, got {reason}; restore it, or delete "
         f"{file.stem}.* and reproduce them."
     )
 
@@ -259,10 +260,10 @@ def _collect(
         if content["kind"] != RUN.kind:
             numbers[profile] = content
             continue
-        before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
+        labels_before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
         name = new_names.get(profile, {}).get(path.stem, path.stem)
         content = content if name == path.stem else _named(content, name)
-        run_labels = dict(labels.get(profile, {}).get(name, before))
+        run_labels = dict(labels.get(profile, {}).get(name, labels_before))
         arrays = _as_arrays(content)
         runs.append(_without_arrays(content, arrays, run_labels))
         own_curves = tables.Curves(
@@ -270,19 +271,19 @@ def _collect(
         )
         rows = tables.rows_of(own_curves)
         curves.append({"profile": profile, "run": name, "labels": run_labels, "rows": rows})
-        for part in MODELS:
-            if arrays[part] is not None:
-                models[f"{profile}/{name}/{part}"] = tables.compact(arrays[part])
+        for field in MODELS:
+            if arrays[field] is not None:
+                models[f"{profile}/{name}/{field}"] = tables.compact(arrays[field])
     if curves:
-        atomic_write(file.with_suffix(".parquet"), lambda out: tables.write(out, curves))
+        atomic_write(file.with_suffix(".parquet"), lambda stream: tables.write(stream, curves))
     if models:
-        atomic_write(file.with_suffix(".npz"), lambda out: np.savez_compressed(out, **models))  # type: ignore[arg-type]
+        atomic_write(file.with_suffix(".npz"), lambda stream: np.savez_compressed(stream, **models))  # type: ignore[arg-type]
     else:
         file.with_suffix(".npz").unlink(missing_ok=True)
     of_profiles = {profile: content["numbers"] for profile, content in numbers.items()}
     if numbers:
         table = spreadsheet.to_csv(of_profiles).encode()
-        atomic_write(file.with_suffix(".csv"), lambda out: out.write(table))
+        atomic_write(file.with_suffix(".csv"), lambda stream: stream.write(table))
     beside = {profile: without_numbers(content) for profile, content in numbers.items()}
     write_json(file, STUDY.sealed({"study": study, "runs": runs, "numbers": beside}))
     for path in loose:
@@ -320,21 +321,21 @@ def without_digest(content: Payload) -> Payload:
 def _relabelled(profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[str, Any]) -> bool:
     """Whether a collected run has other labels than it is to have."""
     return any(
-        profiles.get(profile, {}).get(run, {}).get("labels", wanted) != dict(wanted)
+        profiles.get(profile, {}).get(run, {}).get("labels", declared) != dict(declared)
         for profile, runs in labels.items()
-        for run, wanted in runs.items()
+        for run, declared in runs.items()
     )
 
 
 def _as_arrays(payload: Payload) -> Payload:
     """The curves and models of a run as arrays; null is NaN."""
     arrays: Payload = {
-        part: {name: np.array(rows, dtype=float) for name, rows in payload[part].items()}
-        for part in CURVES
+        field: {name: np.array(rows, dtype=float) for name, rows in payload[field].items()}
+        for field in CURVES
     }
-    for part in MODELS:
-        rows = payload[part]
-        arrays[part] = None if rows is None else np.array(rows, dtype=float)
+    for field in MODELS:
+        rows = payload[field]
+        arrays[field] = None if rows is None else np.array(rows, dtype=float)
     return arrays
 
 
@@ -344,8 +345,8 @@ def _without_arrays(payload: Payload, arrays: Payload, labels: Mapping[str, Any]
     return {
         **run,
         "labels": dict(labels),
-        "curves": {part: list(payload[part]) for part in CURVES},
-        "models": [part for part in MODELS if payload[part] is not None],
+        "curves": {field: list(payload[field]) for field in CURVES},
+        "models": [field for field in MODELS if payload[field] is not None],
         "values": _fingerprint(arrays),
     }
 

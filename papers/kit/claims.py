@@ -104,8 +104,8 @@ class Claim:
     @property
     def each(self) -> tuple[Reading, ...]:
         """All readings, the claim's own first."""
-        own = Reading(self.reading, self.rule, self.runs, self.needs, self.rule_fixed)
-        return (own, *self.readings)
+        headline = Reading(self.reading, self.rule, self.runs, self.needs, self.rule_fixed)
+        return (headline, *self.readings)
 
     @property
     def all_runs(self) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ class Claim:
         parameters that differ, each with its value and the paper's, `health` what is wrong with a
         run, empty where nothing is, `edits` the runs that a reader changed, and how.
         """
-        given = numbers, configs, stored, changed, health, edits
-        return {each.name: self.worded(each.judged(*given)) for each in self.each}
+        evidence = numbers, configs, stored, changed, health, edits
+        return {reading.name: self.worded(reading.judged(*evidence)) for reading in self.each}
 
     def worded(self, outcome: Outcome) -> Outcome:
         """An outcome with the word for this kind of claim: a theorem is not *reproduced*.

@@ -42,8 +42,8 @@ def _name_runs(content: Content) -> Content:
     studies = {}
     for study, counts in content["studies"].items():
         when = {name: counts[name] for name in ("date", "commit")}
-        rest = {name: value for name, value in counts.items() if name not in when}
-        studies[study] = [{**when, "counts": rest}]
+        totals = {name: value for name, value in counts.items() if name not in when}
+        studies[study] = [{**when, "counts": totals}]
     return {**content, "studies": studies}
 
 
@@ -57,8 +57,8 @@ def path() -> Path:
 
 def read() -> dict[str, list[Entry]]:
     """The comparisons of each study, the last first, by the study's name and profile."""
-    place = path()
-    return dict(read_json(place, NOTES)["studies"]) if place.exists() else {}
+    file = path()
+    return dict(read_json(file, NOTES)["studies"]) if file.exists() else {}
 
 
 def note(study: str, profile: str, total: int, findings: Mapping[str, Finding]) -> None:
@@ -111,14 +111,14 @@ def named(study: str, profile: str) -> str:
 
 def mark(study: str, profile: str, run: str) -> str:
     """The start of the digest of a stored run, or of a study's numbers; empty if there is none."""
-    place = store.stored_path(study, profile, run)
-    return archive.digest_of(place)[:16] if archive.exists(place) else ""
+    run_file = store.stored_path(study, profile, run)
+    return archive.digest_of(run_file)[:16] if archive.exists(run_file) else ""
 
 
-def _is_of(entry: Entry, other: Entry) -> bool:
+def _is_of(entry: Entry, newest: Entry) -> bool:
     """Whether two comparisons are of one day and one commit."""
     when = ("date", "commit", "total")
-    return "runs" in entry and all(entry[name] == other[name] for name in when)
+    return "runs" in entry and all(entry[name] == newest[name] for name in when)
 
 
 def _without(entry: Entry, runs: Mapping[str, Any], total: int) -> Entry | None:

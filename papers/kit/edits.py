@@ -107,8 +107,8 @@ def _in_words(difference: Difference, word: str) -> str:
     code = value if isinstance(value, type) else type(value)
     if code is not type(difference.ours) and _is_foreign(code):
         return f"code: {_named(code)}"
-    place = difference.place or "algorithm"
-    return f"{word}: {place} {_shown(value)}, not {_shown(difference.ours)}"
+    dotted_name = difference.place or "algorithm"
+    return f"{word}: {dotted_name} {_shown(value)}, not {_shown(difference.ours)}"
 
 
 def _of_data(difference: Difference, seed: int) -> str:
@@ -205,22 +205,22 @@ def _equal(theirs: Any, ours: Any) -> bool:
 
 def _fields(record: Any) -> dict[str, Any]:
     """The fields of a record, and methods that were put into it alone."""
-    parts = {field.name: getattr(record, field.name) for field in fields(record)}
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
     for name, value in getattr(record, "__dict__", {}).items():
-        if name not in parts and isinstance(getattr(type(record), name, None), FunctionType):
-            parts[name] = value
-    return parts
+        if name not in values and isinstance(getattr(type(record), name, None), FunctionType):
+            values[name] = value
+    return values
 
 
 def _bound(function: FunctionType) -> dict[str, Any]:
     """What a function remembers: its defaults and the variables of its closure."""
-    parts: dict[str, Any] = {
+    values: dict[str, Any] = {
         "defaults": function.__defaults__,
         "keyword defaults": function.__kwdefaults__,
     }
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            parts[name] = cell.cell_contents
+            values[name] = cell.cell_contents
         except ValueError:  # not yet assigned
-            parts[name] = MISSING
-    return parts
+            values[name] = MISSING
+    return values

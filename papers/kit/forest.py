@@ -120,7 +120,8 @@ def _body(rows: list[Row]) -> str:
 
 def _ground(row: Row, axis: Axis) -> str:
     """Where the condition holds, as an attribute: from `--l` to `--r`, or from or to an end."""
-    bound, top = row["bound"], row["top"]
+    bound = row["bound"]
+    top = row["top"]
     if not isfinite(bound):
         return ""
     position = percent(axis.place(bound))
@@ -151,7 +152,9 @@ def _line(row: Row, axis: Axis, ground: str) -> str:
 
 def numbers(row: Row) -> str:
     """The estimate with its interval, where they are different, and the printed value."""
-    estimate, low, high = row["estimate"], row["low"], row["high"]
+    estimate = row["estimate"]
+    low = row["low"]
+    high = row["high"]
     if not isfinite(estimate):
         return ""
     text = f"{estimate:.3g}"
@@ -167,9 +170,11 @@ def numbers(row: Row) -> str:
 def _marks(row: Row, axis: Axis) -> str:
     """Interval, printed value and estimate of a row."""
     marks = ""
-    low, high = row["low"], row["high"]
+    low = row["low"]
+    high = row["high"]
     if isfinite(low) and isfinite(high) and low != high:
-        start, end = axis.place(low), axis.place(high)
+        start = axis.place(low)
+        end = axis.place(high)
         marks += f"<rect x={percent(start)} width={percent(end - start)} />"
     if isfinite(row["printed"]):
         marks += f"<rect class=d x={percent(axis.place(row['printed']))} />"

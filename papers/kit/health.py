@@ -92,9 +92,9 @@ class HealthCheck:
             return
         fitting = [m for m in trace.metrics if fnmatchcase(m, self.metric)]
         if not fitting or self.guard not in ("", *trace.metrics):
-            there = ", ".join(trace.metrics)
+            metrics = ", ".join(trace.metrics)
             name = self.guard if fitting else self.metric
-            raise ValueError(f"HealthCheck: metric must be among {there}, got {name!r}.")
+            raise ValueError(f"HealthCheck: metric must be among {metrics}, got {name!r}.")
         known: Any = {
             "best": BEST.get(stem(self.metric)) if self.best is None else self.best,
             "chance": self.chance(trace.config) if callable(self.chance) else self.chance,
@@ -130,7 +130,9 @@ def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[Heal
 
 def first_fit(run: str, patterns: Mapping[str, T], usual: T) -> T:
     """What stands under the first pattern that a run's name fits; the usual if under none."""
-    return next((one for pattern, one in patterns.items() if fnmatchcase(run, pattern)), usual)
+    return next(
+        (fitting for pattern, fitting in patterns.items() if fnmatchcase(run, pattern)), usual
+    )
 
 
 def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) -> str:
@@ -140,7 +142,9 @@ def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) ->
     of the seeds or more.
     """
     watched = watched if isinstance(watched, tuple) else (watched,)
-    judged = [one for check in watched or by_name(trace) for one in check.opened(trace)]
+    judged = [
+        opened_check for check in watched or by_name(trace) for opened_check in check.opened(trace)
+    ]
     if broken := not_finite(trace, judged):
         return broken
     if not judged or judged[0].rests:
@@ -172,8 +176,8 @@ def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     for name, x in trace.metrics.items():
         if name in watched or np.isfinite(x[:, 0]).all():
             bad |= ~np.isfinite(x)
-    first = int(trace.rounds[np.argmax(np.any(bad, axis=0))])
-    return phrase(f"not finite from round {first}", np.asarray(bad.any(axis=1)))
+    first_round = int(trace.rounds[np.argmax(np.any(bad, axis=0))])
+    return phrase(f"not finite from round {first_round}", np.asarray(bad.any(axis=1)))
 
 
 def never_moved(trace: Trace, judged: Sequence[HealthCheck]) -> str:
@@ -194,12 +198,14 @@ def dead(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     resting = {c.metric: rests(trace, c) for c in judged if not c.exact}
     if not resting:
         return ""
-    fell = [rest & abruptly(trace.metrics[name]) for name, rest in resting.items()]
+    fell = [at_rest & abruptly(trace.metrics[name]) for name, at_rest in resting.items()]
     seeds = np.any(fell, axis=0)
-    constant = {name: rest & seeds for name, rest in resting.items() if (rest & seeds).any()}
-    columns = [rests_from(trace.metrics[name])[rest].min() for name, rest in constant.items()]
-    first = int(trace.rounds[min(columns, default=0)]) + 1
-    return phrase(f"dead: {listed([*constant])} constant from round {first}", seeds)
+    constant = {
+        name: at_rest & seeds for name, at_rest in resting.items() if (at_rest & seeds).any()
+    }
+    columns = [rests_from(trace.metrics[name])[at_rest].min() for name, at_rest in constant.items()]
+    first_round = int(trace.rounds[min(columns, default=0)]) + 1
+    return phrase(f"dead: {listed([*constant])} constant from round {first_round}", seeds)
 
 
 def rests(trace: Trace, check: HealthCheck) -> Seeds:
@@ -215,10 +221,10 @@ def rests(trace: Trace, check: HealthCheck) -> Seeds:
     return np.asarray(constant & ~at_best(x[:, -1], check))
 
 
-def at_best(last: PerSeed, check: HealthCheck) -> Seeds:
+def at_best(final_values: PerSeed, check: HealthCheck) -> Seeds:
     """Seeds that end at the best there is."""
     best = -np.inf if check.best is None else check.sign * check.best
-    return np.asarray(check.sign * last <= best + DIGIT)
+    return np.asarray(check.sign * final_values <= best + DIGIT)
 
 
 def gained(trace: Trace, check: HealthCheck) -> Seeds:
@@ -227,10 +233,10 @@ def gained(trace: Trace, check: HealthCheck) -> Seeds:
     if isinstance(check.chance, float) and check.best is not None:
         away = check.sign * (check.chance - late(x))
         return np.asarray(away > AWAY * abs(check.chance - check.best))
-    found = falls(check.sign * x) | at_best(late(x), check)
+    better = falls(check.sign * x) | at_best(late(x), check)
     if check.guard:
-        found |= falls(np.maximum(trace.metrics[check.guard] - check.level, 0.0))
-    return np.asarray(found | check.task)
+        better |= falls(np.maximum(trace.metrics[check.guard] - check.level, 0.0))
+    return np.asarray(better | check.task)
 
 
 def no_gain(trace: Trace, check: HealthCheck) -> str:
@@ -239,10 +245,10 @@ def no_gain(trace: Trace, check: HealthCheck) -> str:
     if not seeds.any() or (check.chance is None and 2 * seeds.sum() < len(seeds)):
         return ""
     x = trace.metrics[check.metric][seeds]
-    now = f"{check.metric} {check.shown(late(x).mean())}"
+    ending = f"{check.metric} {check.shown(late(x).mean())}"
     if isinstance(check.chance, float):
-        return phrase(f"at chance: {now} against {check.shown(check.chance)}", seeds)
-    return phrase(f"no better than its start: {now} after {check.shown(x[:, 0].mean())}", seeds)
+        return phrase(f"at chance: {ending} against {check.shown(check.chance)}", seeds)
+    return phrase(f"no better than its start: {ending} after {check.shown(x[:, 0].mean())}", seeds)
 
 
 def late(x: Curve) -> PerSeed:
@@ -276,7 +282,8 @@ def rests_from(x: Curve) -> NDArray[np.int64]:
 
 def abruptly(x: Curve) -> Seeds:
     """Seeds whose curve came to rest from a step that was not small."""
-    since, rows = rests_from(x), np.arange(len(x))
+    since = rests_from(x)
+    rows = np.arange(len(x))
     step = np.abs(x[rows, since] - x[rows, np.maximum(since - 1, 0)])
     return np.asarray(step > np.maximum(ABRUPT * np.ptp(x, axis=1), DIGIT * np.abs(x[:, -1])))
 
@@ -291,11 +298,11 @@ def listed(metrics: Sequence[str]) -> str:
     return "".join(metrics[:1]) + (f" and {len(metrics) - 1} more" if len(metrics) > 1 else "")
 
 
-def phrase(what: str, seeds: Seeds) -> str:
+def phrase(problem: str, seeds: Seeds) -> str:
     """What is wrong and in how many seeds, if not in all; empty if in none."""
     if not seeds.any():
         return ""
-    return what if seeds.all() else f"{what} in {seeds.sum()} of {len(seeds)} seeds"
+    return problem if seeds.all() else f"{problem} in {seeds.sum()} of {len(seeds)} seeds"
 
 
 @dataclass(frozen=True)
@@ -334,8 +341,8 @@ class Needs:
         """What is missing, in words that follow "because"; empty if nothing is."""
         lacking = [why for run in runs for why in self._of_run(run, configs, stored)]
         lacking += [
-            f"{name} is {now!r}, the paper's setting {then!r}"
-            for name, (now, then) in changed.items()
+            f"{name} is {value!r}, the paper's setting {full_value!r}"
+            for name, (value, full_value) in changed.items()
             if name in self.parameters
         ]
         lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
@@ -346,8 +353,8 @@ class Needs:
                 for run in runs
                 if health.get(run) and not any(fnmatchcase(run, pattern) for pattern in self.dead)
             ]
-        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
-        return f"{lacking[0]}{more}" if lacking else ""
+        others_too = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
+        return f"{lacking[0]}{others_too}" if lacking else ""
 
     def _of_run(
         self, run: str, configs: Mapping[str, Config], stored: Mapping[str, Config]
@@ -359,28 +366,28 @@ class Needs:
         if run not in configs:
             yield f"the run {run} is not among these"
             return
-        now, then = (
+        config, stored_config = (
             {k: v for k, v in c[run].items() if k not in ("bits", "labels", "seeds")}
             for c in (configs, stored)
         )
-        for where, (a, b) in differences(now, then):
-            here, there = (x if x == MISSING else repr(x) for x in (a, b))
-            yield f"{run} has {where} {here}, the paper's setting {there}"
-        for where, wanted in self.paper.items():
-            have = entry(now, where)
+        for where, (a, b) in differences(config, stored_config):
+            value, stored_value = (x if x == MISSING else repr(x) for x in (a, b))
+            yield f"{run} has {where} {value}, the paper's setting {stored_value}"
+        for where, paper_value in self.paper.items():
+            have = entry(config, where)
             if where == "rounds":
-                if have < ROUNDS * wanted:
-                    said = f"{have} of the paper's {wanted} rounds"
-                    yield f"{spoken(run, now)} has {said}, a third is needed"
-            elif have != MISSING and not same(have, wanted):
-                yield f"{run} has {where} {have!r}, the paper {wanted!r}"
+                if have < ROUNDS * paper_value:
+                    share = f"{have} of the paper's {paper_value} rounds"
+                    yield f"{spoken(run, config)} has {share}, a third is needed"
+            elif have != MISSING and not same(have, paper_value):
+                yield f"{run} has {where} {have!r}, the paper {paper_value!r}"
 
     def _too_few(self, runs: Iterable[str], configs: Mapping[str, Config]) -> Iterator[str]:
-        for run, own in seeds_of({run: configs[run] for run in runs}).items():
-            if len(own) < SEEDS:
-                several = f"{len(own)} seed{'s' * (len(own) != 1)}"
-                one = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
-                yield f"{spoken(run, one)} has {several}, at least {SEEDS} are needed"
+        for run, seeds in seeds_of({run: configs[run] for run in runs}).items():
+            if len(seeds) < SEEDS:
+                several = f"{len(seeds)} seed{'s' * (len(seeds) != 1)}"
+                example = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
+                yield f"{spoken(run, example)} has {several}, at least {SEEDS} are needed"
 
 
 def seeds_of(configs: Mapping[str, Config]) -> dict[str, set[int]]:
@@ -399,26 +406,28 @@ def spoken(run: str, config: Config) -> str:
 
 def entry(config: Config, where: str) -> Any:
     """An entry of a configuration by its dotted name; `MISSING` where there is none."""
-    found: Any = config
+    value: Any = config
     for key in where.split("."):
-        found = found.get(key, MISSING) if isinstance(found, Mapping) else MISSING
-    return found
+        value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
+    return value
 
 
-def differences(now: Any, then: Any, where: str = "") -> Iterator[tuple[str, tuple[Any, Any]]]:
+def differences(
+    config: Any, stored_config: Any, where: str = ""
+) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Where two configurations differ, by dotted names; the innermost value of each."""
-    if now is then:
+    if config is stored_config:
         return
-    if isinstance(now, Mapping) and isinstance(then, Mapping):
-        for key in dict.fromkeys([*then, *now]):
+    if isinstance(config, Mapping) and isinstance(stored_config, Mapping):
+        for key in dict.fromkeys([*stored_config, *config]):
             inner = f"{where}.{key}" if where else str(key)
-            yield from differences(now.get(key, MISSING), then.get(key, MISSING), inner)
-    elif not same(now, then):
-        yield where, (now, then)
+            yield from differences(config.get(key, MISSING), stored_config.get(key, MISSING), inner)
+    elif not same(config, stored_config):
+        yield where, (config, stored_config)
 
 
-def same(now: Any, then: Any) -> bool:
+def same(value: Any, stored_value: Any) -> bool:
     """Whether two entries are equal; numbers read off data differ in the last bit between CPUs."""
-    if isinstance(now, float) and isinstance(then, float):
-        return isclose(now, then, rel_tol=1e-9)
-    return bool(now == then)
+    if isinstance(value, float) and isinstance(stored_value, float):
+        return isclose(value, stored_value, rel_tol=1e-9)
+    return bool(value == stored_value)

@@ -37,12 +37,12 @@ class Number:
 
     def text(self, spec: str = ".3g") -> str:
         """`value [low, high] unit`, as tables show it; without brackets where nothing varies."""
-        told = f"{self.value:{spec}}"
+        words = f"{self.value:{spec}}"
         if self.once:
-            told += " (one seed)"
+            words += " (one seed)"
         elif self.low != self.high and not np.isnan(self.low):
-            told += f" [{self.low:{spec}}, {self.high:{spec}}]"
-        return f"{told} {self.unit}".rstrip()
+            words += f" [{self.low:{spec}}, {self.high:{spec}}]"
+        return f"{words} {self.unit}".rstrip()
 
     @property
     def once(self) -> bool:
@@ -72,8 +72,10 @@ class Number:
     def from_json(data: dict[str, Any]) -> Number:
         """The inverse of `to_json`; `null` is NaN."""
         ends = (data[k] for k in ("value", "low", "high"))
-        value, low, high, *each = (np.nan if x is None else x for x in (*ends, *data["per_seed"]))
-        return Number(value, low, high, tuple(each), data["unit"])
+        value, low, high, *per_seed = (
+            np.nan if x is None else x for x in (*ends, *data["per_seed"])
+        )
+        return Number(value, low, high, tuple(per_seed), data["unit"])
 
 
 def exact(x: float, unit: str = "") -> Number:
@@ -104,7 +106,8 @@ def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
 
 def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     """Ratio of the means of two quantities measured on the same seeds, its interval by pairs."""
-    x, y = np.asarray(a, float), np.asarray(b, float)
+    x = np.asarray(a, float)
+    y = np.asarray(b, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _number(x.mean() / y.mean(), ratio_ends(x, y), x / y, unit)
 
@@ -120,9 +123,9 @@ def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
     return share(x, unit) if x.dtype == bool else mean(x, unit)
 
 
-def _number(value: Any, ends: tuple[Any, Any], each: Any, unit: str) -> Number:
+def _number(value: Any, ends: tuple[Any, Any], per_seed: Any, unit: str) -> Number:
     low, high = map(float, ends) if np.isfinite(value) else (np.nan, np.nan)
-    return Number(float(value), low, high, tuple(map(float, each)), unit)
+    return Number(float(value), low, high, tuple(map(float, per_seed)), unit)
 
 
 def significant(x: float, digits: int = DIGITS) -> float | None:
@@ -132,7 +135,8 @@ def significant(x: float, digits: int = DIGITS) -> float | None:
 
 def mean_ends(x: Array) -> Ends:
     """Student's t about the mean; of paired differences it is the paired t interval."""
-    middle, half = x.mean(-1), _half(x)
+    middle = x.mean(-1)
+    half = _half(x)
     return middle - half, middle + half
 
 
@@ -142,15 +146,14 @@ def ratio_ends(a: Array, b: Array) -> Ends:
     On the log scale where the ratio is positive, which keeps it so; else on the plain one. The
     other common interval, Fieller's, is often the whole line at three seeds.
     """
-    top, bottom = a.mean(-1, keepdims=True), b.mean(-1, keepdims=True)
+    top = a.mean(-1, keepdims=True)
+    bottom = b.mean(-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r = (top / bottom)[..., 0]
         relative = np.exp(_half(a / top - b / bottom))
         plain = _half((a - b * (top / bottom)) / bottom)
-        low, high = (
-            np.where(r > 0, r / relative, r - plain),
-            np.where(r > 0, r * relative, r + plain),
-        )
+        low = np.where(r > 0, r / relative, r - plain)
+        high = np.where(r > 0, r * relative, r + plain)
     return low, high
 
 
@@ -160,9 +163,11 @@ def seeds_for(x: Array, effect: float, power: float = 0.9) -> int:
     `x` are the values per seed (of a comparison: the paired differences), whose scatter is taken
     for the true one; counts above 100 are met within 2 %. At least 3, also where nothing scatters.
     """
-    scatter, n = float(np.std(x, ddof=1)), 3
+    scatter = float(np.std(x, ddof=1))
+    n = 3
     while scatter and effect:
-        free, shift = n - 1, abs(effect) / scatter * np.sqrt(n)
+        free = n - 1
+        shift = abs(effect) / scatter * np.sqrt(n)
         if 1 - scipy.special.nctdtr(free, shift, _quantile(free)) >= power:
             break
         n = max(n + 1, int(1.02 * n))

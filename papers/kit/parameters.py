@@ -100,12 +100,12 @@ class Defaults:
             checks.positive("page", name, value)
 
 
-def requested(who: str, cell: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+def requested(caller: str, cell: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
     """The values of a page's parameters among its names; ValueError for one that is not known."""
     for name in assigned(cell, known):
         if name not in known:
             rule = f"parameters must be among its own, got {name!r}"
-            raise ValueError(f"{who}: {rule}; {nearest(name, known)}.")
+            raise ValueError(f"{caller}: {rule}; {nearest(name, known)}.")
     return {name: cell[name] for name in known if name in cell}
 
 
@@ -160,7 +160,7 @@ def targets(source: str, *, at_the_top: bool = False) -> list[str]:
     names: list[str] = []
     for statement in statements:
         if isinstance(statement, ast.Assign):
-            names += [place.id for place in statement.targets if isinstance(place, ast.Name)]
+            names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
         elif at_the_top:
             break
     return names
@@ -168,11 +168,11 @@ def targets(source: str, *, at_the_top: bool = False) -> list[str]:
 
 def nearest(name: str, options: Iterable[str]) -> str:
     """Some of the known names, those that look like `name` first."""
-    every = list(options)
-    close = get_close_matches(name, every, cutoff=0.5)
-    close = close or get_close_matches(name.lower(), every, cutoff=0.5)
-    label = "nearest" if close else "known" if len(every) <= 6 else "some that are there"
-    return f"{label}: {', '.join(close or every[:6])}"
+    names = list(options)
+    close = get_close_matches(name, names, cutoff=0.5)
+    close = close or get_close_matches(name.lower(), names, cutoff=0.5)
+    label = "nearest" if close else "known" if len(names) <= 6 else "some that are there"
+    return f"{label}: {', '.join(close or names[:6])}"
 
 
 def read(text: str) -> Any:
@@ -192,7 +192,7 @@ def read(text: str) -> Any:
     return value if isinstance(value, (int, float, str, list)) else text
 
 
-def checked(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
+def checked(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     """A parameter as a page takes it; ValueError or TypeError unless it fits the profiles'.
 
     Lists become tuples, and numbers those of Python, of the kind of the `examples`; a count of
@@ -205,46 +205,48 @@ def checked(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     if value is None:
         return None
     if not several:
-        return check_one(who, name, value, examples)
+        return check_one(caller, name, value, examples)
     if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
-        return first_seeds(who, value)
-    return check_list(who, name, value, examples)
+        return first_seeds(caller, value)
+    return check_list(caller, name, value, examples)
 
 
-def first_seeds(who: str, number: int) -> tuple[int, ...]:
+def first_seeds(caller: str, number: int) -> tuple[int, ...]:
     """So many seeds from 0."""
-    checks.count(who, "seeds", number)
-    checks.require(number <= MOST_SEEDS, who, "seeds", f"be at most {MOST_SEEDS}", number)
+    checks.count(caller, "seeds", number)
+    checks.require(number <= MOST_SEEDS, caller, "seeds", f"be at most {MOST_SEEDS}", number)
     return tuple(range(number))
 
 
-def check_list(who: str, name: str, values: Any, examples: Sequence[Any]) -> tuple[Any, ...]:
+def check_list(caller: str, name: str, values: Any, examples: Sequence[Any]) -> tuple[Any, ...]:
     """The entries of a list, each of the kind of the examples' entries.
 
     They must be distinct, unless those of an example are not.
     """
     if not isinstance(values, (list, tuple, range)) or not values:
         shown = list(examples[0][:3])
-        raise ValueError(checks.sentence(who, name, f"be a list such as {shown}", values))
+        raise ValueError(checks.sentence(caller, name, f"be a list such as {shown}", values))
     entries = [entry for example in examples for entry in example]
     fitting = []
     for value in values:
         number = read_as(value, entries)
-        fitting.append(check_one(who, f"every entry of {name}", number, entries))
+        fitting.append(check_one(caller, f"every entry of {name}", number, entries))
     if name == "seeds":
         return check_seeds(fitting)
     distinct = len({*fitting}) == len(fitting)
     repeated = any(len({*example}) < len(example) for example in examples)
-    checks.require(distinct or repeated, who, name, "have distinct entries", fitting)
+    checks.require(distinct or repeated, caller, name, "have distinct entries", fitting)
     return tuple(fitting)
 
 
-def pairs(who: str, p: Mapping[str, Any], first: str, second: str) -> list[tuple[Any, Any]]:
+def pairs(
+    caller: str, p: Mapping[str, Any], first_name: str, second_name: str
+) -> list[tuple[Any, Any]]:
     """The entries of two lists of parameters, pair by pair; ValueError unless they are as long."""
-    count = len(p[first])
-    rule = f"have an entry for each of {first} ({count})"
-    checks.require(len(p[second]) == count, who, second, rule, p[second])
-    return list(zip(p[first], p[second], strict=True))
+    count = len(p[first_name])
+    rule = f"have an entry for each of {first_name} ({count})"
+    checks.require(len(p[second_name]) == count, caller, second_name, rule, p[second_name])
+    return list(zip(p[first_name], p[second_name], strict=True))
 
 
 def entries_of(text: str) -> Any:
@@ -264,16 +266,16 @@ def read_as(value: Any, examples: Sequence[Any]) -> Any:
     return read(value)
 
 
-def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
+def check_one(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     """One number or text of the kind of the examples."""
     example = examples[0]
     if isinstance(example, str):
-        checks.one_of(who, name, value, sorted({*examples}))
+        checks.one_of(caller, name, value, sorted({*examples}))
     elif isinstance(example, bool):
-        checks.value(who, name, value, bool)
+        checks.value(caller, name, value, bool)
     elif isinstance(example, int):
-        checks.count(who, name, value, int(0 not in examples))
-        checks.require(value <= MOST, who, name, f"be at most {MOST}", value)
+        checks.count(caller, name, value, int(0 not in examples))
+        checks.require(value <= MOST, caller, name, f"be at most {MOST}", value)
     else:
-        checks.number(who, name, value)
+        checks.number(caller, name, value)
     return type(example)(value)

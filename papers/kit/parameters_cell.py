@@ -53,7 +53,8 @@ def profiles_in_words(values: Mapping[str, Any]) -> str:
     >>> profiles_in_words({"full": (0, 1, 2, 3), "quick": (0,), "paper": (0, 1, 2, 3)})
     'full 0 to 3; quick 0'
     """
-    full, quick = in_words(values["full"]), in_words(values["quick"])
+    full = in_words(values["full"])
+    quick = in_words(values["quick"])
     words = [f"full and quick {full}"] if full == quick else [f"full {full}", f"quick {quick}"]
     paper = values.get(PAPER, values["full"])
     if paper != values["full"]:

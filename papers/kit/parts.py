@@ -142,7 +142,8 @@ def row_of(
         "control_state": part.control,
         "verdict": outcome.label,
     }
-    statement, value = part.statement, part.value
+    statement = part.statement
+    value = part.value
     if statement is None or value is None:
         return row
     row |= {"estimate": value.value, "low": value.low, "high": value.high}

@@ -91,8 +91,8 @@ def theme() -> None:
 
     style = STYLES["light"]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
-    own: Any = dict.fromkeys(names, style["text"])
-    own |= {
+    style_settings: Any = dict.fromkeys(names, style["text"])
+    style_settings |= {
         "axes.facecolor": "none",
         "axes.spines.right": False,
         "axes.spines.top": False,
@@ -104,7 +104,11 @@ def theme() -> None:
         "ytick.left": True,
     }
     cycle = mpl.cycler(color=sns.color_palette(COLORS).as_hex())  # type: ignore[attr-defined]
-    settings: Any = {**sns.axes_style("whitegrid", own), **FORM, "axes.prop_cycle": cycle}
+    settings: Any = {
+        **sns.axes_style("whitegrid", style_settings),
+        **FORM,
+        "axes.prop_cycle": cycle,
+    }
     mpl.rcParams.update(settings)
 
 
@@ -248,7 +252,7 @@ def over_seeds(
     import pandas as pd
 
     labels = labels_in(frame).drop(columns=list(metrics), errors="ignore")
-    parts = []
+    tables = []
     by_round = frame.sort_values("round", kind="stable").groupby(["run", "round"], sort=False)
     for number, (metric, words) in enumerate(metrics.items()):
         values = by_round[metric]
@@ -258,12 +262,12 @@ def over_seeds(
         else:
             reach = around * values.std()
             ends = {"low": middle - reach, "high": middle + reach}
-        whole = values.count() == values.size()
-        part = pd.DataFrame({"mean": middle, **ends})[whole].reset_index()
-        part.insert(0, "metric", words)
-        part["curve"] = number * len(labels) + labels.index.get_indexer(part["run"])
-        parts.append(part.join(labels, on="run"))
-    return pd.concat(parts, ignore_index=True)
+        complete = values.count() == values.size()
+        means = pd.DataFrame({"mean": middle, **ends})[complete].reset_index()
+        means.insert(0, "metric", words)
+        means["curve"] = number * len(labels) + labels.index.get_indexer(means["run"])
+        tables.append(means.join(labels, on="run"))
+    return pd.concat(tables, ignore_index=True)
 
 
 def worded(frame: pd.DataFrame, **words: Mapping[Any, str]) -> pd.DataFrame:
@@ -355,13 +359,13 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
 
 def _title(grid: Any, row: int, column: int) -> str:
     """The title of a panel: what its row and its column are, a number with its label."""
-    parts = []
+    titles = []
     if grid.row_names and grid._row_var != "metric":
-        parts.append((grid._row_var, grid.row_names[row]))
+        titles.append((grid._row_var, grid.row_names[row]))
     if grid.col_names:
-        parts.append((grid._col_var, grid.col_names[column]))
+        titles.append((grid._col_var, grid.col_names[column]))
     return ", ".join(
-        value if isinstance(value, str) else f"{label} = {value:g}" for label, value in parts
+        value if isinstance(value, str) else f"{label} = {value:g}" for label, value in titles
     )
 
 
@@ -372,7 +376,8 @@ def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
     shade = 0.15 if len(ax.lines) <= 6 else 0.07
     for line in ax.lines:
         if np.array_equal(np.asarray(line.get_ydata()), curve["mean"]):
-            low, high = curve["low"], curve["high"]
+            low = curve["low"]
+            high = curve["high"]
             color = line.get_color()
             ax.fill_between(line.get_xdata(), low, high, color=color, alpha=shade, linewidth=0)
 
@@ -400,9 +405,9 @@ def levels(axes: Sequence[Axes], value: float, words: str) -> None:
     """A dotted line through panels side by side, with its words at the right of the last one."""
     for ax in axes:
         level(ax, value, words)
-    last = axes[-1]
-    place: Any = {"transform": last.get_yaxis_transform(), "va": "center"}
-    last.text(1.01, value, words, color=LEVEL, fontsize=8, **place)
+    rightmost = axes[-1]
+    position: Any = {"transform": rightmost.get_yaxis_transform(), "va": "center"}
+    rightmost.text(1.01, value, words, color=LEVEL, fontsize=8, **position)
 
 
 def figure_data(figure: Figure) -> pd.DataFrame:
@@ -419,13 +424,13 @@ def figure_data(figure: Figure) -> pd.DataFrame:
     rows = []
     for number, ax in enumerate(figure.axes, 1):
         panel = ax.get_title() or ax.get_ylabel() or str(number)
-        labels = {part: c.get_label() for c in ax.containers for part in c.get_children()}
-        for item, (kind, artist, points) in enumerate(_drawn(ax), 1):
+        labels = {piece: c.get_label() for c in ax.containers for piece in c.get_children()}
+        for item, (form, artist, points) in enumerate(_drawn(ax), 1):
             name = str(labels.get(artist, artist.get_label()))
             series = "" if name.startswith("_") else name
             color = _color(artist)
             for x, y in points[np.isfinite(points).all(1)].tolist():
-                rows.append((panel, kind, series, color, item, x, y))
+                rows.append((panel, form, series, color, item, x, y))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -43,12 +43,12 @@ def curves(traces: Mapping[str, Trace]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    parts = []
+    frames = []
     for name, trace in traces.items():
-        own = tables.Curves(trace.seeds, trace.rounds.tolist(), trace.metrics, trace.info)
-        rows = tables.rows_of(own)
-        parts.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
-    return pd.concat(parts, ignore_index=True)
+        curves_of_run = tables.Curves(trace.seeds, trace.rounds.tolist(), trace.metrics, trace.info)
+        rows = tables.rows_of(curves_of_run)
+        frames.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
+    return pd.concat(frames, ignore_index=True)
 
 
 def labels_of(trace: Trace) -> Labels:
@@ -76,10 +76,10 @@ def chosen(
     """
     runs = {}
     for name, trace in traces.items():
-        own = labels_of(trace)
-        others = own.keys() - {*vary, *fixed}
-        usual = all(own[label] == defaults.get(label) for label in others)
-        if own and usual and all(own.get(label) == fixed[label] for label in fixed):
+        run_labels = labels_of(trace)
+        other_labels = run_labels.keys() - {*vary, *fixed}
+        usual = all(run_labels[label] == defaults.get(label) for label in other_labels)
+        if run_labels and usual and all(run_labels.get(label) == fixed[label] for label in fixed):
             runs[name] = trace
     return runs
 
@@ -120,16 +120,16 @@ def per_seed(rows: pd.DataFrame, curve: str, by: Sequence[str]) -> pd.Series[flo
     The index has the labels of `by` and, last, `seed`.
     """
     groups = rows.groupby([*by, "seed"], sort=False)[curve]
-    whole = groups.count() == groups.size()
-    return groups.mean().where(whole)
+    complete = groups.count() == groups.size()
+    return groups.mean().where(complete)
 
 
 def labels_in(frame: pd.DataFrame) -> pd.DataFrame:
     """The labels of the runs in a frame, a row a run: its columns that are constant in each run."""
     by_run = frame.groupby("run", sort=False)
-    others = frame.columns.drop(["run", "seed", "round"])
-    constant = by_run[list(others)].nunique().max() <= 1
-    return by_run[list(others[constant])].first()
+    candidates = frame.columns.drop(["run", "seed", "round"])
+    constant = by_run[list(candidates)].nunique().max() <= 1
+    return by_run[list(candidates[constant])].first()
 
 
 def late_values(frame: pd.DataFrame, *names: str, share: float = 0.2) -> pd.DataFrame:
@@ -233,9 +233,9 @@ def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Label
     """
     labels = {"run", *defaults, *first, *second}
     runs = [along(values, [], defaults, **named) for named in (first, second)]
-    one, other = (run.drop(columns=labels & {*run.columns}) for run in runs)
-    shared = one.index.intersection(other.index)
-    return (one.loc[shared] - other.loc[shared]).dropna(axis="columns", how="all")
+    minuend, subtrahend = (run.drop(columns=labels & {*run.columns}) for run in runs)
+    shared = minuend.index.intersection(subtrahend.index)
+    return (minuend.loc[shared] - subtrahend.loc[shared]).dropna(axis="columns", how="all")
 
 
 def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.DataFrame:
@@ -256,9 +256,9 @@ def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.Da
     if len(rows) < 3:
         return rows[:0]
     half = max(2, len(rows) // 2)
-    first = rows[:half]
-    last = rows[-half:].set_index(first.index)
-    return (first - last).dropna(axis="columns", how="all")
+    first_half = rows[:half]
+    last_half = rows[-half:].set_index(first_half.index)
+    return (first_half - last_half).dropna(axis="columns", how="all")
 
 
 def permuted(values: NDArray[Any]) -> NDArray[Any]:
@@ -339,12 +339,12 @@ def completed(labels: Labels, defaults: Defaults, without: Sequence[str] = ()) -
     >>> completed({"lr": 1.0}, {"switch": "hard", "beta": 20.0, "lr": 0.3}, without=["beta"])
     {'switch': 'hard', 'lr': 1.0}
     """
-    found = {}
+    complete = {}
     for label, default in defaults.items():
         value = labels.get(label, default)
         if value is not None and (label in labels or label not in without):
-            found[label] = value
-    return found
+            complete[label] = value
+    return complete
 
 
 class Labelled(Protocol):
@@ -445,8 +445,8 @@ class Quantities(Mapping[Key, Number]):
         labels = [name for name in table.columns if name not in COLUMNS]
         names = []
         for _, fields in _rows(table):
-            own = {label: fields[label] for label in labels if not missing(fields[label])}
-            run = name_of(own, defaults)
+            row_labels = {label: fields[label] for label in labels if not missing(fields[label])}
+            run = name_of(row_labels, defaults)
             names.append(f"{run}.{fields['measure']}" if run else str(fields["measure"]))
         table.index = pd.Index(names, name="name")
         if twice := sorted({*table.index[table.index.duplicated()]}):
@@ -516,13 +516,13 @@ class Quantities(Mapping[Key, Number]):
         negated: bool = False,
     ) -> Quantities:
         """The same table as a negative control reads it: with other labels, keys or signs."""
-        other = copy(self)
-        other.overrides = overrides
-        other.instead = instead
-        other.negated = negated
+        exchanged = copy(self)
+        exchanged.overrides = overrides
+        exchanged.instead = instead
+        exchanged.negated = negated
         if overrides:
-            other._names = {}
-        return other
+            exchanged._names = {}
+        return exchanged
 
     def name(self, query: Query) -> str:
         """The name of the one row that a query asks for; KeyError if there is none, or several."""
@@ -531,20 +531,20 @@ class Quantities(Mapping[Key, Number]):
         return self._names[query]
 
     def _find(self, query: Query) -> str:
-        asked = dict(query.labels)
+        named = dict(query.labels)
         usual = {label: value for label, value in self.defaults.items() if value is not None}
-        wanted = {**usual, **asked}
-        for label, other in self.overrides.items():
-            if isinstance(other, Mapping):
-                wanted[label] = other.get(wanted.get(label), wanted.get(label))  # type: ignore[arg-type]
-            elif label in wanted:
-                wanted[label] = other
+        sought = {**usual, **named}
+        for label, substitute in self.overrides.items():
+            if isinstance(substitute, Mapping):
+                sought[label] = substitute.get(sought.get(label), sought.get(label))  # type: ignore[arg-type]
+            elif label in sought:
+                sought[label] = substitute
         fitting = [
             name
-            for name, own in self._by_measure.get(query.measure, [])
-            if all(own[label] == wanted[label] for label in own if label in wanted)
-            and all(label in own for label in asked)
-            and all(label in wanted for label in own)
+            for name, row_labels in self._by_measure.get(query.measure, [])
+            if all(row_labels[label] == sought[label] for label in row_labels if label in sought)
+            and all(label in row_labels for label in named)
+            and all(label in sought for label in row_labels)
         ]
         if len(fitting) != 1:
             raise KeyError(query)
@@ -552,10 +552,10 @@ class Quantities(Mapping[Key, Number]):
 
     def __getitem__(self, key: Key) -> Number:
         if key in self.instead:
-            other = self.instead[key]
-            if isinstance(other, float):
-                return exact(other)
-            key = other
+            substitute = self.instead[key]
+            if isinstance(substitute, float):
+                return exact(substitute)
+            key = substitute
         number = self._numbers[self.name(key) if isinstance(key, Query) else key]
         return -1.0 * number if self.negated else number
 
@@ -590,8 +590,8 @@ def _rows(table: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _number(fields: Mapping[str, Any]) -> Number:
-    each = tuple(float(x) for x in fields["per_seed"])
-    return Number(fields["value"], fields["low"], fields["high"], each, fields["unit"])
+    per_seed = tuple(float(x) for x in fields["per_seed"])
+    return Number(fields["value"], fields["low"], fields["high"], per_seed, fields["unit"])
 
 
 def names_of(defaults: Defaults, **labels: Label | Sequence[Label]) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ from papers.kit.display import displayed
 from papers.kit.study import Page, Study
 
 
-def rejudged(page: Page, before: Study) -> pd.DataFrame:
+def rejudged(page: Page, earlier_study: Study) -> pd.DataFrame:
     """The verdicts on the readings of a page's claims, and the earlier ones.
 
     Claim `R5` has the sentence of claim `C5`. A reading that the earlier study did not have is
     beside its own verdict on the claim's headline.
     """
-    earlier = {claim.id: before.outcomes(claim) for claim in before.claims}
+    earlier = {claim.id: earlier_study.outcomes(claim) for claim in earlier_study.claims}
     rows = {}
     for claim in page.study.claims:
         known = earlier.get(claim.id.replace("/R", "/C"), {})

@@ -94,13 +94,15 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
         compared = {}
         for name, trace in traces.items():
             if spec := stored.get(name):
-                part = RunPrefix(study.name, name, group[name].rounds, spec.rounds, profile)
-                compared[name] = (part, compare(study, spec, part, trace))
+                prefix = RunPrefix(study.name, name, group[name].rounds, spec.rounds, profile)
+                compared[name] = (prefix, compare(study, spec, prefix, trace))
                 sys.stderr.writelines(f"{sentence}\n" for sentence in compared[name][1].wrong)
-        findings = {name: _finding(part, found) for name, (part, found) in compared.items()}
+        findings = {
+            name: _finding(prefix, comparison) for name, (prefix, comparison) in compared.items()
+        }
         comparisons.note(study.name, profile, len(specs), findings)
         done += compared.values()
-    equal = [found.difference for _, found in done if not found.wrong]
+    equal = [comparison.difference for _, comparison in done if not comparison.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
     if largest:
@@ -108,7 +110,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             f"{study.name}: such differences come of another order of roundings, on this machine "
             "or in changed code; --store stores today's digits"
         )
-    if short := sum(part.rounds < part.of for part, _ in done):
+    if short := sum(prefix.rounds < prefix.of for prefix, _ in done):
         print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
         print(f"{study.name}: {listed(lacking)} not stored as declared; --missing stores them")
@@ -123,25 +125,26 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
 
     Nothing is downloaded: runs whose data are not here are left out.
     """
-    asked = [studies[name] for name in names or studies]
+    chosen = [studies[name] for name in names or studies]
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
-    began, done = time.monotonic(), Done()
+    began = time.monotonic()
+    done = Done()
     without_data: dict[str, int] = {}
-    for study, name, spec in sample(asked, seed):
+    for study, name, spec in sample(chosen, seed):
         if done and time.monotonic() - began > seconds:
             break
-        part = prefix_of(study, name, spec)
+        prefix = prefix_of(study, name, spec)
         try:
             with offline():
-                trace = _computed(spec, part)
+                trace = _computed(spec, prefix)
         except DataError:
             without_data[study.name] = without_data.get(study.name, 0) + 1
             continue
-        done.append((part, compare(study, spec, part, trace)))
-        print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
+        done.append((prefix, compare(study, spec, prefix, trace)))
+        print(f"  {prefix.run}: {prefix.rounds} of {prefix.of} rounds", flush=True)
         sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
-    equal = [part for part, found in done if not found.wrong]
-    complete = sum(part.rounds == part.of for part in equal)
+    equal = [prefix for prefix, comparison in done if not comparison.wrong]
+    complete = sum(prefix.rounds == prefix.of for prefix in equal)
     print(
         f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "
         f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
@@ -156,16 +159,17 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     return 2 if len(equal) < len(done) else 0
 
 
-def _finding(part: RunPrefix, found: Comparison) -> Finding:
+def _finding(prefix: RunPrefix, comparison: Comparison) -> Finding:
     """What `results/recheck.json` says of a run."""
-    mark = comparisons.mark(part.study, part.profile, part.name)
-    difference = float(f"{found.difference:.2g}")
-    return Finding(mark, part.rounds, part.of, difference, not found.wrong)
+    mark = comparisons.mark(prefix.study, prefix.profile, prefix.name)
+    difference = float(f"{comparison.difference:.2g}")
+    return Finding(mark, prefix.rounds, prefix.of, difference, not comparison.wrong)
 
 
 def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Spec]]:
     """Runs of full profiles in a random order, one of each study in turn."""
-    rng, drawn = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    drawn = []
     for study in studies:
         runs = [*study.specs(study.resolve("full")).items()]
         drawn.append([(study, *runs[i]) for i in rng.permutation(len(runs))])
@@ -186,14 +190,15 @@ def _cut(study: Study, name: str, spec: Spec) -> Spec:
     return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
 
 
-def _computed(spec: Spec, part: RunPrefix, shift: float = 0.0) -> Trace:
+def _computed(spec: Spec, prefix: RunPrefix, shift: float = 0.0) -> Trace:
     """A prefix computed now, of problems with so much noise in their start and their data.
 
     In the data as a share of each entry: a first step of size 1 forgets the start.
     """
 
     def shifted(seed: int) -> Problem:
-        problem, g = spec.problem(seed), torch.Generator().manual_seed(seed)
+        problem = spec.problem(seed)
+        g = torch.Generator().manual_seed(seed)
 
         def noise(x: Tensor) -> Tensor:
             return shift * torch.randn(x.shape, generator=g).to(x)
@@ -204,62 +209,86 @@ def _computed(spec: Spec, part: RunPrefix, shift: float = 0.0) -> Trace:
         data = tuple(x * (1 + noise(x)) if x.is_floating_point() else x for x in problem.data)
         return replace(problem, w0=w0, data=data)
 
-    one = replace(spec, rounds=part.rounds, problem=shifted if shift else spec.problem)
-    return store.compute({part.name: one}, "cpu", progress=False)[part.name]
+    shortened = replace(spec, rounds=prefix.rounds, problem=shifted if shift else spec.problem)
+    return store.compute({prefix.name: shortened}, "cpu", progress=False)[prefix.name]
 
 
-def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparison:
+def compare(study: Study, spec: Spec, prefix: RunPrefix, trace: Trace) -> Comparison:
     """Compare a stored run with what the code gives over its first rounds.
 
     Where a problem that is shifted by rounding leads elsewhere too, nothing is compared: another
     CPU may round so that a switch at its threshold falls to the other side.
     """
-    tolerance = first_fit(part.name, study.tolerances, Tolerance())
-    held = store.to_trace(study.payload(part.name, part.profile))
-
-    def as_stored(made: Trace) -> Trace:
-        return store.to_trace(store.to_payload(part.study, part.profile, part.name, spec, made))
-
-    def near(a: Array, b: Array, share: float = 1.0) -> Flags:
-        size = np.nanmax(np.abs(b), axis=1, initial=NOTHING, keepdims=True)
-        absolute: Any = share * tolerance.atol * size
-        return np.isclose(a, b, share * tolerance.rtol, absolute, equal_nan=True)
-
-    made = as_stored(trace)
-    now, then = _parts(made, held, part), _parts(held, made, part)
-    judged = [what for what in then if what in now and what not in tolerance.timed]
-    equal = {what: near(now[what], then[what]) for what in judged}
-    chaotic = {what: np.zeros_like(one) for what, one in equal.items()}
-    # both ways, since a tie that rounding decides falls to one side with each
-    for shift in () if all(one.all() for one in equal.values()) else (SHIFT, -SHIFT):
-        other = _parts(as_stored(_computed(spec, part, shift)), held, part)
-        for what in judged:
-            if what in ENDS:  # all of a model or nothing
-                chaotic[what] |= ~near(other[what], now[what]).all(1, keepdims=True)
-            else:  # two ways may part slowly, and a third stand between
-                steady = near(other[what], now[what], 0.1)
-                chaotic[what] |= ~np.logical_and.accumulate(steady, 1)
+    tolerance = first_fit(prefix.name, study.tolerances, Tolerance())
+    stored = store.to_trace(study.payload(prefix.name, prefix.profile))
+    computed = _as_stored(trace, spec, prefix)
+    computed_curves = _parts(computed, stored, prefix)
+    stored_curves = _parts(stored, computed, prefix)
+    judged = [
+        name for name in stored_curves if name in computed_curves and name not in tolerance.timed
+    ]
+    equal = {name: _near(computed_curves[name], stored_curves[name], tolerance) for name in judged}
+    chaotic = {name: np.zeros_like(flags) for name, flags in equal.items()}
+    if not all(flags.all() for flags in equal.values()):
+        # both ways, since a tie that rounding decides falls to one side with each
+        for shift in (SHIFT, -SHIFT):
+            trace_shifted = _as_stored(_computed(spec, prefix, shift), spec, prefix)
+            shifted = _parts(trace_shifted, stored, prefix)
+            for name in judged:
+                chaotic[name] |= _led_elsewhere(
+                    name, shifted[name], computed_curves[name], tolerance
+                )
     strays = _differing_seeds(equal, chaotic)
     if len(strays) <= tolerance.strays:
         for flags in chaotic.values():
             flags[list(strays)] = True
-    wrong, difference = [], 0.0
-    for what in judged:
-        for row, at in np.argwhere(~equal[what] & ~chaotic[what])[:1]:
+    wrong = []
+    difference = 0.0
+    for name in judged:
+        for row, entry in np.argwhere(~equal[name] & ~chaotic[name])[:1]:
             wrong.append(
-                f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
-                f"{held.seeds[row]}; find out why, or reproduce it."
+                f"{prefix.run}: {name} must be what the code gives, it is not at entry {entry} of "
+                f"seed {stored.seeds[row]}; find out why, or reproduce it."
             )
-        apart = np.abs(now[what] - then[what])[equal[what] | ~chaotic[what]]
-        size = np.nanmax(np.abs(then[what]), initial=NOTHING)
+        apart = np.abs(computed_curves[name] - stored_curves[name])[equal[name] | ~chaotic[name]]
+        size = np.nanmax(np.abs(stored_curves[name]), initial=NOTHING)
         difference = max(difference, np.nanmax(apart, initial=0.0) / size)
-    for what, bits in held.config["bits"].items() if part.rounds == part.of else ():
-        counted = made.config["bits"][what]
-        if not isclose(bits, counted, rel_tol=1e-9):
-            wrong.append(
-                f"{part.run}: {what} must be {counted:.10g}, got {bits:.10g}; reproduce it."
-            )
+    if prefix.rounds == prefix.of:
+        wrong += _wrong_bits(stored, computed, prefix)
     return Comparison(wrong, float(difference))
+
+
+def _as_stored(trace: Trace, spec: Spec, prefix: RunPrefix) -> Trace:
+    """A computed run with the digits that a stored one has."""
+    payload = store.to_payload(prefix.study, prefix.profile, prefix.name, spec, trace)
+    return store.to_trace(payload)
+
+
+def _near(a: Array, b: Array, tolerance: Tolerance, share: float = 1.0) -> Flags:
+    """Where values are equal within a share of a tolerance."""
+    size = np.nanmax(np.abs(b), axis=1, initial=NOTHING, keepdims=True)
+    absolute: Any = share * tolerance.atol * size
+    return np.isclose(a, b, share * tolerance.rtol, absolute, equal_nan=True)
+
+
+def _led_elsewhere(name: str, shifted: Array, computed: Array, tolerance: Tolerance) -> Flags:
+    """Where a problem that is shifted by rounding gives other values; of a model all or nothing."""
+    if name in ENDS:
+        return np.asarray(~_near(shifted, computed, tolerance).all(1, keepdims=True))
+    # two ways may part slowly, and a third stand between
+    return ~np.logical_and.accumulate(_near(shifted, computed, tolerance, 0.1), 1)
+
+
+def _wrong_bits(stored: Trace, computed: Trace, prefix: RunPrefix) -> list[str]:
+    """A sentence for each direction whose bits are not what the code counts."""
+    sentences = []
+    for name, bits in stored.config["bits"].items():
+        counted = computed.config["bits"][name]
+        if not isclose(bits, counted, rel_tol=1e-9):
+            sentences.append(
+                f"{prefix.run}: {name} must be {counted:.10g}, got {bits:.10g}; reproduce it."
+            )
+    return sentences
 
 
 def _differing_seeds(equal: Mapping[str, Flags], chaotic: Mapping[str, Flags]) -> set[int]:
@@ -271,12 +300,12 @@ def _differing_seeds(equal: Mapping[str, Flags], chaotic: Mapping[str, Flags]) -
     return seeds
 
 
-def _parts(one: Trace, other: Trace, part: RunPrefix) -> dict[str, Array]:
+def _parts(trace: Trace, reference: Trace, prefix: RunPrefix) -> dict[str, Array]:
     """What of a run the other has too: curves at shared rounds, models where the end is reached."""
-    columns = np.isin(one.rounds, other.rounds)
-    found = {what: x[:, columns] for what, x in one.metrics.items()}
-    found |= {what: x[:, : part.rounds] for what, x in one.info.items()}
-    if part.rounds == part.of:
-        ends = zip(ENDS, (one.state, one.output), strict=True)
-        found |= {what: x for what, x in ends if x is not None}
-    return found
+    columns = np.isin(trace.rounds, reference.rounds)
+    curves = {name: x[:, columns] for name, x in trace.metrics.items()}
+    curves |= {name: x[:, : prefix.rounds] for name, x in trace.info.items()}
+    if prefix.rounds == prefix.of:
+        ends = zip(ENDS, (trace.state, trace.output), strict=True)
+        curves |= {name: x for name, x in ends if x is not None}
+    return curves

@@ -120,8 +120,8 @@ class Condition:
     holds: Callable[[Numbers], State]
     statements: tuple[Statement, ...] = ()
 
-    def __and__(self, other: Condition) -> Condition:
-        return all_of(self, other)
+    def __and__(self, condition: Condition) -> Condition:
+        return all_of(self, condition)
 
     def shown(self, numbers: Numbers) -> Statement | None:
         """The comparison that stands for the condition: the least clear of those that decide."""
@@ -142,25 +142,26 @@ class Term:
     keys: tuple[Key, ...]
     read: Callable[[Numbers], Number]
 
-    def __lt__(self, other: Term | float) -> Condition:
-        return _compare(self, "below", other)
+    def __lt__(self, bound: Term | float) -> Condition:
+        return _compare(self, "below", bound)
 
-    def __le__(self, other: Term | float) -> Condition:
-        return _compare(self, "at most", other)
+    def __le__(self, bound: Term | float) -> Condition:
+        return _compare(self, "at most", bound)
 
-    def __gt__(self, other: Term | float) -> Condition:
-        return _compare(self, "above", other)
+    def __gt__(self, bound: Term | float) -> Condition:
+        return _compare(self, "above", bound)
 
-    def __ge__(self, other: Term | float) -> Condition:
-        return _compare(self, "at least", other)
+    def __ge__(self, bound: Term | float) -> Condition:
+        return _compare(self, "at least", bound)
 
     def __rmul__(self, factor: float) -> Term:
         words = self.words if len(self.keys) == 1 else f"({self.words})"
         return Term(f"{factor:.6g} times {words}", self.keys, lambda n: factor * self.read(n))
 
-    def __sub__(self, other: Term) -> Term:
-        words, keys = f"{self.words} minus {other.words}", self.keys + other.keys
-        return Term(words, keys, lambda n: _subtract(self.read(n), other.read(n)))
+    def __sub__(self, term: Term) -> Term:
+        words = f"{self.words} minus {term.words}"
+        keys = self.keys + term.keys
+        return Term(words, keys, lambda n: _subtract(self.read(n), term.read(n)))
 
     def __abs__(self) -> Term:
         return Term(f"size of {self.words}", self.keys, lambda n: abs(self.read(n)))
@@ -195,13 +196,13 @@ def least(key: Key, **labels: Label) -> Term:
     return Term(f"smallest `{key}` of any seed", (key,), lambda n: exact(min(n[key].per_seed)))
 
 
-def alike(one: Term, other: Term, effect: Term) -> Condition:
+def alike(first: Term, second: Term, effect: Term) -> Condition:
     """Whether two terms differ by at most a quarter (`MARGIN`) of the size of an effect.
 
     The effect is what the compared methods achieve, such as the fall of a loss from its start, not
     a level that is mostly irreducible.
     """
-    return abs(one - other) <= MARGIN * abs(effect)
+    return abs(first - second) <= MARGIN * abs(effect)
 
 
 def between(key: Key, bottom: float, top: float) -> Condition:
@@ -401,8 +402,8 @@ class Control:
             return numbers.controlled(self.labels, self.instead, self.negated)
         exchanged = {}
         for key in numbers:
-            other = self.instead.get(key, key)
-            number = exact(other) if isinstance(other, float) else numbers.get(other)
+            source = self.instead.get(key, key)
+            number = exact(source) if isinstance(source, float) else numbers.get(source)
             if number is not None:
                 exchanged[key] = -1.0 * number if self.negated else number
         return exchanged
@@ -526,19 +527,19 @@ class Rule:
     @property
     def words(self) -> str:
         """The rule as sentences, made from its conditions."""
-        told = [
+        sentences = [
             "; ".join(c.words for _, _, c in conditions_of({"": x})) for x in self.primary.values()
         ]
-        if len(told) > 1:
-            told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
-        given = "; ".join(c.words for c in self.proviso.values())
-        only = f" Judged only given that {given}." if given else ""
-        return f"{'; '.join(told)}.{only} {self.note}".rstrip()
+        if len(sentences) > 1:
+            sentences = [f"({i}) {text}" for i, text in enumerate(sentences, 1)]
+        premises = "; ".join(c.words for c in self.proviso.values())
+        only = f" Judged only given that {premises}." if premises else ""
+        return f"{'; '.join(sentences)}.{only} {self.note}".rstrip()
 
     def keys(self) -> set[Key]:
         """The numbers that it reads."""
-        asked = [condition for _, _, condition in conditions_of(self.primary)]
-        return {key for c in (*asked, *self.proviso.values()) for key in c.keys}
+        conditions = [condition for _, _, condition in conditions_of(self.primary)]
+        return {key for c in (*conditions, *self.proviso.values()) for key in c.keys}
 
 
 def in_words(part: Part, numbers: Numbers) -> str:

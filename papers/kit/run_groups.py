@@ -22,7 +22,7 @@ def to_do(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
     Each has a name, its study, the runs that are not stored and the seconds that it will take on
     one core: of each run those of the last time, times its share of the work.
     """
-    found = []
+    entries = []
     for study in studies:
         if profile == PAPER and not study.at_paper:
             continue
@@ -34,24 +34,26 @@ def to_do(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
             left = [n for n, s in group.items() if not store.is_stored(study.name, profile, n, s)]
             if left:
                 seconds = sum(work(spec) * rates.get(n, usual) for n, spec in group.items())
-                name, runs = f"{study.name}.{left[0]}", ",".join(left)
-                one = {"name": name, "study": study.name, "runs": runs, "seconds": round(seconds)}
-                found.append(one)
-    return sorted(found, key=lambda one: (one["seconds"], one["name"]))
+                name = f"{study.name}.{left[0]}"
+                runs = ",".join(left)
+                entry = {"name": name, "study": study.name, "runs": runs, "seconds": round(seconds)}
+                entries.append(entry)
+    return sorted(entries, key=lambda entry: (entry["seconds"], entry["name"]))
 
 
 def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
     """Lines of a listing: what each group costs, its first run, and how many it lacks."""
     left = to_do(studies, profile)
-    there = any(archive.names(store.results_dir() / s.name / "full") for s in studies)
-    if left and not there:
-        place = store.results_dir()
-        yield f"no run is stored in {place}: the cost of {len(left)} groups is unknown"
+    stored = any(archive.names(store.results_dir() / s.name / "full") for s in studies)
+    if left and not stored:
+        folder = store.results_dir()
+        yield f"no run is stored in {folder}: the cost of {len(left)} groups is unknown"
         return
-    for one in left:
-        hours, runs = one["seconds"] / HOUR, one["runs"].split(",")
-        yield f"{hours:8.3g} core-hours  {one['study']}/{runs[0]} ({len(runs)} runs)"
-    hours = sum(one["seconds"] for one in left) / HOUR
+    for entry in left:
+        hours = entry["seconds"] / HOUR
+        runs = entry["runs"].split(",")
+        yield f"{hours:8.3g} core-hours  {entry['study']}/{runs[0]} ({len(runs)} runs)"
+    hours = sum(entry["seconds"] for entry in left) / HOUR
     yield f"{len(left)} groups are not stored; they take about {hours:.3g} core-hours"
 
 
@@ -68,8 +70,8 @@ def work(spec: Spec) -> float:
 def hours_for(study: Study, claim: Claim, seeds: int) -> float:
     """Core-hours that the runs behind a claim take with so many seeds."""
     paths = [store.stored_path(study.name, PAPER, name) for name in claim.runs]
-    each = [_seconds(path) / len(store.config_of(path)["seeds"]) for path in paths]
-    return seeds * sum(each) / HOUR
+    seconds_a_seed = [_seconds(path) / len(store.config_of(path)["seeds"]) for path in paths]
+    return seeds * sum(seconds_a_seed) / HOUR
 
 
 def hours_at_scale(study: Study, claim: Claim) -> float:

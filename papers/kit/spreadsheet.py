@@ -33,13 +33,13 @@ def to_csv(profiles: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     table = csv.writer(text, lineterminator="\n")
     table.writerow([*START, *labels, *END])
     for profile, name, number in entries:
-        own = labels_of(number)
+        row_labels = labels_of(number)
         table.writerow(
             [
                 profile,
                 name,
                 number.get("measure", ""),
-                *(label_text(own[label]) if label in own else "" for label in labels),
+                *(label_text(row_labels[label]) if label in row_labels else "" for label in labels),
                 *("" if number[end] is None else repr(number[end]) for end in END[:3]),
                 number["unit"],
                 len(number["per_seed"]),
@@ -79,8 +79,8 @@ def from_csv(text: str) -> dict[str, dict[str, dict[str, Any]]]:
         number: dict[str, Any] = {
             end: float(fields[end]) if fields[end] else None for end in END[:3]
         }
-        each = (float(word) for word in fields["per_seed"].split())
-        number["per_seed"] = [x if x == x else None for x in each]
+        per_seed = (float(word) for word in fields["per_seed"].split())
+        number["per_seed"] = [x if x == x else None for x in per_seed]
         number["unit"] = fields["unit"]
         if fields["measure"]:
             number["measure"] = fields["measure"]

@@ -88,24 +88,25 @@ class Spec:
         if function.__module__ == "__main__" or not importable:
             return None
         usual = inspect.signature(function).parameters
-        own = {
+        given_arguments = {
             name: value
             for name, value in self.arguments().items()
             if usual[name].default is usual[name].empty or value != usual[name].default
         }
         try:
-            own = describe(own)
+            given_arguments = describe(given_arguments)
         except TypeError:
             return None
         first_name = stored_name(callee, f"{function.__module__}.{function.__qualname__}")
-        return {"function": first_name, "arguments": own}
+        return {"function": first_name, "arguments": given_arguments}
 
     def arguments(self) -> dict[str, Any]:
         """The arguments that the problem's function gets beside the seed, by name."""
         function: Any = inspect.unwrap(getattr(self.problem, "func", self.problem))
-        args, more = getattr(self.problem, "args", ()), getattr(self.problem, "keywords", {})
+        args = getattr(self.problem, "args", ())
+        keywords = getattr(self.problem, "keywords", {})
         signature = inspect.signature(function)
-        bound = signature.bind(*args, self.seeds[0], **more)
+        bound = signature.bind(*args, self.seeds[0], **keywords)
         defaults = {
             name: parameter.default
             for name, parameter in signature.parameters.items()
@@ -157,21 +158,22 @@ class StoredRun(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def fits(self) -> Self:
         """Refuse what is said twice and not alike."""
-        last, every = self.config["rounds"], self.config["evaluate_every"]
+        rounds = self.config["rounds"]
+        interval = self.config["evaluate_every"]
         same: dict[str, tuple[Any, Any]] = {
             "study, profile and name": ((self.study, self.profile, self.name), self.place),
         }
         if self.maker is not None:
             same["key"] = self.key, digest({**self.config, "problem": self.maker})[:16]
         same["seeds"] = self.seeds, self.config["seeds"]
-        same["rounds"] = self.rounds, [*range(0, last, every), last]
+        same["rounds"] = self.rounds, [*range(0, rounds, interval), rounds]
         for name, rows in self.metrics.items():
             same[name] = np.shape(rows), (len(self.seeds), len(self.rounds))
         for name, rows in self.info.items():
-            same[name] = np.shape(rows), (len(self.seeds), last)
-        for what, (held, wanted) in same.items():
-            if held != wanted:
-                raise ValueError(f"{what} must be {wanted}, got {held}")
+            same[name] = np.shape(rows), (len(self.seeds), rounds)
+        for name, (stored, declared) in same.items():
+            if stored != declared:
+                raise ValueError(f"{name} must be {declared}, got {stored}")
         return self
 
 
@@ -238,7 +240,7 @@ def compute_or_load(
 
 def check_kept(study: str, name: str, spec: Spec, payload: Mapping[str, Any]) -> None:
     """Refuse to store a run that lacks a curve which it is to keep: it would never be found."""
-    stored = {"final_w"}.union(*(payload[part] for part in archive.CURVES))
+    stored = {"final_w"}.union(*(payload[field] for field in archive.CURVES))
     lacking = [curve for curve in spec.keep if curve not in stored]
     if lacking:
         rule = "name curves that the run has; the others are `optional`"
@@ -263,9 +265,9 @@ def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     path = stored_path(study, profile, name)
     if not archive.exists(path) or not {*spec.keep} <= archive.curve_names(path):
         return False
-    held = archive.read(path, curves=False)
+    stored = archive.read(path, curves=False)
     key = spec.key()
-    return bool(held["config"] == spec.config() if key is None else held["key"] == key)
+    return bool(stored["config"] == spec.config() if key is None else stored["key"] == key)
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -273,12 +275,12 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
 
     Nothing is built: problems are equal if one function makes them of equal arguments.
     """
-    found: dict[str, dict[str, Spec]] = {}
+    by_setting: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        alike = describe(spec.algorithm, omit=floats(spec.algorithm))
+        form = describe(spec.algorithm, omit=floats(spec.algorithm))
         how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep, spec.optional)
-        found.setdefault(repr((alike, spec.maker() or spec.problem, how)), {})[name] = spec
-    return list(found.values())
+        by_setting.setdefault(repr((form, spec.maker() or spec.problem, how)), {})[name] = spec
+    return list(by_setting.values())
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
@@ -290,7 +292,7 @@ def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path
     keys = digest({n: s.key() for n, s in group.items()})[:16]
     makers = (type(spec.algorithm), getattr(spec.problem, "func", spec.problem))
     modules = [getattr(maker, "__module__", "").split(".") for maker in makers]
-    folders = {f"papers/{parts[1]}" for parts in modules if parts[0] == "papers"}
+    folders = {f"papers/{path_parts[1]}" for path_parts in modules if path_parts[0] == "papers"}
     code = _code_digest(("fedlib", *sorted(folders)))[:16]
     return run_path(study, profile, name).with_suffix(f".{keys}-{code}{CHECKPOINT}")
 
@@ -301,27 +303,27 @@ def _code_digest(folders: tuple[str, ...]) -> str:
     files = sorted((ROOT / "papers").glob("*.py"))
     for folder in folders:
         files += sorted((ROOT / folder).rglob("*.py"))
-    whole = hashlib.sha256()
+    sha = hashlib.sha256()
     for path in files:
-        whole.update(path.relative_to(ROOT).as_posix().encode())
-        whole.update(path.read_bytes())
-    return whole.hexdigest()
+        sha.update(path.relative_to(ROOT).as_posix().encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()
 
 
 def compute(
     group: Mapping[str, Spec], device: str, progress: bool, checkpoint: Path | None = None
 ) -> dict[str, Trace]:
     """The runs of a group, computed together."""
-    first = next(iter(group.values()))
+    shared = next(iter(group.values()))
     with warnings.catch_warnings():  # of progress bars that a notebook cannot show
         warnings.filterwarnings("ignore", "IProgress not found")
-        made = {seed: first.problem(seed) for seed in first.seeds}
+        problems = {seed: shared.problem(seed) for seed in shared.seeds}
     traces = run(
         [spec.algorithm for spec in group.values()],
-        made.__getitem__,
-        rounds=first.rounds,
-        seeds=first.seeds,
-        evaluate_every=first.evaluate_every,
+        problems.__getitem__,
+        rounds=shared.rounds,
+        seeds=shared.seeds,
+        evaluate_every=shared.evaluate_every,
         device=device,
         checkpoint=checkpoint,
         progress=progress,
@@ -330,9 +332,10 @@ def compute(
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
-    final, made = trace.state.w.double(), trace.provenance
+    final = trace.state.w.double()
+    provenance = trace.provenance
     small = final.shape[-1] <= LARGEST_MODEL
-    compiled = made.get("compiled", 0)  # rounds, whose last digits are others
+    compiled = provenance.get("compiled", 0)  # rounds, whose last digits are others
     kept = {*spec.keep, *spec.optional}
     content = {
         "study": study,
@@ -350,9 +353,9 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "output_w": None if trace.output is None or not small else to_lists(trace.output),
         "provenance": {  # no name of a host or a person
             **versions(),
-            "device": made["device"],
-            "threads": made["threads"],
-            "wall_s": significant(made["wall_s"], 3),
+            "device": provenance["device"],
+            "threads": provenance["threads"],
+            "wall_s": significant(provenance["wall_s"], 3),
             **({"compiled": compiled} if compiled else {}),
         },
     }
@@ -366,12 +369,12 @@ def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None
     """
     named = {"labels": dict(labels)} if labels else {}
     metrics, info = (
-        {name: np.array(rows, dtype=float) for name, rows in payload[part].items()}
-        for part in archive.CURVES
+        {name: np.array(rows, dtype=float) for name, rows in payload[field].items()}
+        for field in archive.CURVES
     )
     state, output = (
-        None if payload[part] is None else np.array(payload[part], dtype=float)
-        for part in archive.MODELS
+        None if payload[field] is None else np.array(payload[field], dtype=float)
+        for field in archive.MODELS
     )
     return Trace(
         metrics=metrics,
@@ -398,18 +401,18 @@ def read_run(path: Path) -> dict[str, Any]:
     ValueError
         one sentence, for a file that is damaged, or a run that contradicts itself or its place.
     """
-    held = archive.read(path)
+    stored = archive.read(path)
     try:
-        StoredRun.model_validate({**held, "place": path.with_suffix("").parts[-3:]})
+        StoredRun.model_validate({**stored, "place": path.with_suffix("").parts[-3:]})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "it"
-        what = first["msg"].removeprefix("Value error, ")
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"])) or "it"
+        reason = fault["msg"].removeprefix("Value error, ")
         raise ValueError(
-            f"{held['study']}/{held['name']}: {where} must fit the schema of a run ({what}); "
+            f"{stored['study']}/{stored['name']}: {where} must fit the schema of a run ({reason}); "
             "restore the file or reproduce it."
         ) from None
-    return held
+    return stored
 
 
 @archive.cached
@@ -439,8 +442,8 @@ def read_derived(study: str, profile: str = "full") -> Derived:
 def _read_derived(path: Path) -> Derived:
     if path.parent.name == PAPER and not archive.exists(path):
         return Derived({}, {}, {})
-    held = archive.read(path)
-    return Derived(numbers_of(held), held["health"], held.get("runs", {}))
+    stored = archive.read(path)
+    return Derived(numbers_of(stored), stored["health"], stored.get("runs", {}))
 
 
 def numbers_of(stored: Mapping[str, Any]) -> Mapping[Any, Number]:
@@ -464,7 +467,7 @@ def derived(
     health: Mapping[str, str],
 ) -> dict[str, Any]:
     """What is stored of a study's derived numbers; `runs` marks what they were derived from."""
-    held = [payload["provenance"] for payload in payloads.values()]
+    provenances = [payload["provenance"] for payload in payloads.values()]
     content = {
         "study": study,
         "profile": profile,
@@ -472,9 +475,9 @@ def derived(
         "health": dict(health),
         "runs": {name: payload["digest"][:16] for name, payload in payloads.items()},
         "provenance": {
-            **{k: v for k, v in held[0].items() if k not in ONE_RUN},
-            "runs": len(held),
-            "wall_s": significant(sum(one["wall_s"] for one in held), 3),
+            **{k: v for k, v in provenances[0].items() if k not in ONE_RUN},
+            "runs": len(provenances),
+            "wall_s": significant(sum(provenance["wall_s"] for provenance in provenances), 3),
         },
     }
     return archive.NUMBERS.sealed(content)

@@ -100,16 +100,19 @@ class Study:
         An unknown profile or parameter, or a value of another kind, is refused.
         """
         paper = {PAPER: {**self.profiles["full"], **self.at_paper}} if self.at_paper else {}
-        every = {**self.profiles, **paper}
-        checks.one_of(self.name, "profile", profile, tuple(every))
+        profiles = {**self.profiles, **paper}
+        checks.one_of(self.name, "profile", profile, tuple(profiles))
         for name in changes:
             checks.one_of(self.name, "parameter", name, tuple(self.parameters))
-        base = every[profile]
-        given = {k: v for k, v in changes.items() if v is not None}
-        for name, value in given.items():
+        base = profiles[profile]
+        requested_values = {k: v for k, v in changes.items() if v is not None}
+        for name, value in requested_values.items():
             examples = [p[name] for p in self.profiles.values()]
-            given[name] = checked(self.name, name, value, examples)
-        return {**base, **{name: value for name, value in given.items() if value is not None}}
+            requested_values[name] = checked(self.name, name, value, examples)
+        return {
+            **base,
+            **{name: value for name, value in requested_values.items() if value is not None},
+        }
 
     def open(
         self,
@@ -140,9 +143,9 @@ class Study:
             as `open`, and for a name that is no parameter, with the nearest that is.
         """
         known = (*self.parameters, "profile", "device", "recompute")
-        asked = requested(self.name, cell, known)
-        asked["recompute"] = checked(self.name, "recompute", asked.get("recompute"), [False])
-        return self.open(**{name: value for name, value in asked.items() if value is not None})
+        values = requested(self.name, cell, known)
+        values["recompute"] = checked(self.name, "recompute", values.get("recompute"), [False])
+        return self.open(**{name: value for name, value in values.items() if value is not None})
 
     def runs_of(self, params: Params) -> dict[str, Spec]:
         """The named runs with some parameters.
@@ -181,7 +184,7 @@ class Study:
         """
         resolve_device(device)
         specs = self.specs(self.resolve(profile))
-        made = store.compute_or_load(
+        traces = store.compute_or_load(
             self.name,
             profile,
             self.chosen(specs, runs),
@@ -190,7 +193,7 @@ class Study:
             device=device,
             among=specs,
         )
-        for name, wrong in self.health(made).items():
+        for name, wrong in self.health(traces).items():
             if wrong:
                 print(f"{self.name}/{name} is not healthy: {wrong}", file=sys.stderr)
         return self.settle(profile) if settle else None
@@ -217,9 +220,10 @@ class Study:
         In the paper's setting as many numbers as can be had from those that are, if these are
         enough.
         """
-        specs, payloads = self.specs(self.resolve(profile)), self.held(profile)
-        own = any(payload["profile"] == profile for payload in payloads.values())
-        if not own or (profile != PAPER and len(payloads) < len(specs)):
+        specs = self.specs(self.resolve(profile))
+        payloads = self.held(profile)
+        of_profile = any(payload["profile"] == profile for payload in payloads.values())
+        if not of_profile or (profile != PAPER and len(payloads) < len(specs)):
             return None
         traces = {
             name: store.to_trace(payload, specs[name].labels) for name, payload in payloads.items()
@@ -240,19 +244,21 @@ class Study:
         """
         specs = self.specs(self.resolve(profile))
         lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
-        whole = {n for group in store.groups(specs) if lacking.isdisjoint(group) for n in group}
-        return {name: self.payload(name, profile) for name in specs if name in whole}
+        complete = {n for group in store.groups(specs) if lacking.isdisjoint(group) for n in group}
+        return {name: self.payload(name, profile) for name in specs if name in complete}
 
     def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
         """The specs whose names match a pattern, or one of several; refused if none does."""
         several = runs.split(",")
-        found = {n: spec for n, spec in specs.items() if any(fnmatch(n, one) for one in several)}
-        if not found:
+        matching = {
+            n: spec for n, spec in specs.items() if any(fnmatch(n, pattern) for pattern in several)
+        }
+        if not matching:
             raise ValueError(
                 f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
                 f"got {runs!r}."
             )
-        return found
+        return matching
 
     def health(self, traces: Traces) -> dict[str, str]:
         """What is wrong with each of some runs, empty where nothing is; see `health.of_run`."""
@@ -310,8 +316,8 @@ class Study:
         """
         configs = self._stored(claim.all_runs)
         known = store.read_derived(self.name)
-        found = claim.verdicts(known.numbers, configs, configs, health=known.health)
-        return found | self._at_scale(claim, found)
+        verdicts = claim.verdicts(known.numbers, configs, configs, health=known.health)
+        return verdicts | self._at_scale(claim, verdicts)
 
     def verdicts(
         self,
@@ -326,13 +332,16 @@ class Study:
         Where nothing was changed, it is that of the stored runs at the paper's scale if they are
         all there. `edited` names the runs that a reader changed; no claim is judged by them.
         """
-        behind = {name: traces[name] for name in claim.all_runs if name in traces}
-        configs = {name: trace.config for name, trace in behind.items()}
-        changed, stored = self.changed(params), self._stored(claim.all_runs)
-        found = claim.verdicts(numbers, configs, stored, changed, self.health(behind), edited)
+        traces_behind = {name: traces[name] for name in claim.all_runs if name in traces}
+        configs = {name: trace.config for name, trace in traces_behind.items()}
+        changed = self.changed(params)
+        stored = self._stored(claim.all_runs)
+        verdicts = claim.verdicts(
+            numbers, configs, stored, changed, self.health(traces_behind), edited
+        )
         if changed or not edited.keys().isdisjoint(claim.all_runs):
-            return found
-        return found | self._at_scale(claim, found)
+            return verdicts
+        return verdicts | self._at_scale(claim, verdicts)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
@@ -345,21 +354,22 @@ class Study:
         Only where they say at least as much as those of the full profile; not of readings of which
         that has all runs as the paper has them.
         """
-        known, found = store.read_derived(self.name, PAPER), {}
+        known = store.read_derived(self.name, PAPER)
+        outcomes = {}
         for reading in claim.each:
             runs = [name for name in reading.runs if name in known.runs]
             paths = {name: store.stored_path(self.name, PAPER, name) for name in runs}
             larger = any(path.parent.name == PAPER for path in paths.values())
             needed = reading.rule.keys()
             measured = all(key in known.numbers for key in needed)
-            there = len(runs) == len(reading.runs) and measured
-            if not larger or not there:
+            complete = len(runs) == len(reading.runs) and measured
+            if not larger or not complete:
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
             outcome = reading.judged(known.numbers, configs, configs, {}, known.health)
             if outcome.parts or not full[reading.name].parts:
-                found[reading.name] = outcome.told(f"at the paper's scale ({setting(configs)})")
-        return found
+                outcomes[reading.name] = outcome.told(f"at the paper's scale ({setting(configs)})")
+        return outcomes
 
     def _stored(self, runs: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The configurations of those of some runs that are stored with the full profile."""
@@ -441,19 +451,19 @@ class Page:
         ValueError
             if the study has no run of a name, or a problem is given for no run.
         """
-        who = f"{self.study.name}.run"
+        name_of_call = f"{self.study.name}.run"
         declared = self.study.runs_of(self.params)
         known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
         reader_specs = {}
         for name, algorithm in algorithms.items():
-            checks.one_of(who, "name", name, known)
+            checks.one_of(name_of_call, "name", name, known)
             if name in declared:  # these parameters may leave it out
                 spec = declared[name]
                 make = problem or spec.problem
                 reader_specs[name] = replace(spec, algorithm=algorithm, problem=make)
         if problem is not None and not algorithms:
             rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
-            raise ValueError(checks.sentence(who, "problem", rule, problem))
+            raise ValueError(checks.sentence(name_of_call, "problem", rule, problem))
         if names := snapshot.replaced():
             self.edited = dict.fromkeys(declared, f"code: {names[0]} was replaced")
         else:
@@ -461,11 +471,11 @@ class Page:
         edited_specs = {name: reader_specs.get(name, declared[name]) for name in self.edited}
         study_specs = {name: spec for name, spec in declared.items() if name not in self.edited}
         print(self.summary(len(study_specs)))
-        place = (self.study.name, self.profile)
+        location = (self.study.name, self.profile)
         traces = store.compute_or_load(
-            *place, study_specs, recompute=self.recompute, device=self.device
+            *location, study_specs, recompute=self.recompute, device=self.device
         )
-        traces |= store.compute_or_load(*place, edited_specs, recompute=True, device=self.device)
+        traces |= store.compute_or_load(*location, edited_specs, recompute=True, device=self.device)
         self._returned = {name: traces[name] for name in declared}
         self._curves = {name: curves_of(trace) for name, trace in self._returned.items()}
         self.traces = dict(self._returned)
@@ -508,12 +518,12 @@ class Page:
 
     def _edited_in_words(self) -> list[str]:
         """The runs that are not the study's, those together that differ in one thing."""
-        alike: dict[str, list[str]] = {}
+        by_words: dict[str, list[str]] = {}
         for name, words in self.edited.items():
-            alike.setdefault(words, []).append(name)
+            by_words.setdefault(words, []).append(name)
         return [
             f"{', '.join(names) if len(names) <= FEW else f'{len(names)} runs'} ({words})"
-            for words, names in alike.items()
+            for words, names in by_words.items()
         ]
 
     @cached_property

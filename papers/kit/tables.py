@@ -180,11 +180,11 @@ def write(path_or_file: Any, runs: Sequence[Mapping[str, Any]]) -> None:
         name for run in runs for name in run["rows"] if name not in ("seed", "round")
     )
     for name in curves:
-        parts = [
+        pieces = [
             run["rows"].get(name, np.full(length, np.nan))
             for run, length in zip(runs, lengths, strict=True)
         ]
-        columns[name] = pa.array(compact(np.concatenate(parts)), from_pandas=True)
+        columns[name] = pa.array(compact(np.concatenate(pieces)), from_pandas=True)
     pq.write_table(
         pa.table(columns),
         path_or_file,
@@ -210,10 +210,10 @@ def _labels(values: Sequence[Any], lengths: Sequence[int]) -> Any:
     import pyarrow as pa
 
     rows = np.repeat(np.arange(len(values)), lengths)
-    given = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in given):
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in present):
         return pa.array(values, pa.bool_()).take(pa.array(rows))
-    if all(isinstance(value, (int, float)) for value in given):
+    if all(isinstance(value, (int, float)) for value in present):
         numbers = [None if value is None else float(value) for value in values]
         return pa.array(numbers, pa.float64()).take(pa.array(rows))
     words = [None if value is None else str(value) for value in values]
