@@ -106,9 +106,9 @@ def randomized_svd(
 ) -> Factors:
     """Two factors of rank p = `rank` whose product is close to the matrix.
 
-    Halko, Martinsson, Tropp (2011), algorithm 5.1: `Q` spans the matrix times the Gaussian `test`,
-    after `iterations` subspace iterations with a QR after each half step. The SVD of `Q' A` is then
-    cut at `rank`. A matrix that is not finite yields NaN.
+    Halko, Martinsson, Tropp (2011): `Q` spans the matrix times the Gaussian `test`, after
+    `iterations` subspace iterations with a QR after each half step (algorithm 4.4). The SVD of
+    `Q' A` (algorithm 5.1) is then cut at `rank`. A matrix that is not finite yields NaN.
     """
     finite = torch.isfinite(matrix).all()
     clean = torch.where(finite, matrix, 0)  # LAPACK raises on NaN

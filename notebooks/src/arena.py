@@ -89,6 +89,16 @@ for p in tables.problems(numbers):
 #    difference from the first; otherwise its order is *not decided*. The first method is the *winner* if all others
 #    that keep the constraint are behind.
 #
+# **What the tables do not tell.** Rule 4 compares $f$ alone, so the 5 % that it tolerates can be spent. On *Two tasks*
+# FedCMOO-Pref is first with a test objective {result}`arena/pair_pref_grads.test_gap:+.1f` % from the optimum and a
+# violation of {result}`arena/pair_pref_grads.test_excess:.1f` %; Constrained SSCA has
+# {result}`arena/pair_ssca_grads.test_gap:+.1f` % and {result}`arena/pair_ssca_grads.test_excess:.1f` %. Most of the
+# chosen configurations lie on an edge of their grid (see the checks), so another grid may give another order: on
+# *Neyman-Pearson*, Scalarized, whose weights are a factor 3 apart, ends
+# {result}`arena/np_scalar_grads.test_gap:.0f` % above the optimum and {result}`arena/np_scalar_grads.test_excess:.0f` %
+# from the level. FedCMOO and Scalarized do not solve $\min f$ subject to $g\le c$; *behind* says how they do in a task
+# that is not theirs.
+#
 # A first version of these rules counted uploads only and ranked every method that was not shown to violate the
 # constraint. The present version was written when we knew the results of the first. Small linear models do not predict
 # results for networks. Partial participation, the privacy of SSCA's messages and many objectives are not covered. At
@@ -100,6 +110,9 @@ for p in tables.problems(numbers):
 # %% tags=["nbval-check-output", "hide-input"]
 ranked_problems = tables.problems(numbers)
 check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in ranked_problems))
+if page.profile == "full":
+    chosen, edges, corners = tables.on_edges(numbers, page.grid)
+    check("most chosen configurations with two parameters lie on an edge", 2 * edges > chosen, f"{edges} of {chosen}, {corners} in a corner")
 _ = check("no problem has two methods that are first", all(sum(tables.standing(numbers, p, m) in ("winner", "first") for m in tables.ranked(numbers, p)) <= 1 for p in ranked_problems))
 
 # %% [markdown]

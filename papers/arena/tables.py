@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from papers.arena.methods import METHODS, form_of, label_of
+import numpy as np
+
+from papers.arena.methods import METHODS, form_of, grid, label_of
 from papers.arena.problems import NAMES
 from papers.arena.quantities import BUDGETS, STANDINGS
 from papers.arena.runs import DEFAULTS
@@ -46,6 +48,28 @@ def ranked(numbers: Numbers, problem: str) -> list[str]:
 
     present = [method for method in METHODS if query("standing", problem, method) in numbers]
     return sorted(present, key=place)
+
+
+def on_edges(numbers: Numbers, count: int) -> tuple[int, int, int]:
+    """How many chosen configurations have two parameters, lie on an edge, and in a corner.
+
+    `count` is the number of configurations of every grid, as in `grid`.
+    """
+    chosen = 0
+    edges = 0
+    corners = 0
+    for problem in problems(numbers):
+        for method in ranked(numbers, problem):
+            points = np.array(grid(METHODS[method], count), float)
+            if len({*points[:, 1]}) < 2:
+                continue
+            config = int(numbers[query("config", problem, method)].value)
+            point = points[config - 1]
+            at_end = (point == points.min(0)) | (point == points.max(0))
+            chosen += 1
+            edges += int(at_end.any())
+            corners += int(at_end.all())
+    return chosen, edges, corners
 
 
 def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.DataFrame:
