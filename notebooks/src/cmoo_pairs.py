@@ -210,6 +210,23 @@ plot.show(
     "seeds, bands one standard deviation; the grey curves are trained on one task alone.",
 )
 
+# %%
+shown = page.curves(["data", "method", "dropout", "task"], DEFAULTS)
+shown = shown[shown["dropout"] & shown["task"].isna()]
+shown = plot.worded(shown, data=GREY, method=METHODS)
+means = plot.over_seeds(shown, {"loss_1": "loss of the first task", "loss_2": "loss of the second task"})
+grid = sns.relplot(means, hue="method", row="metric", col="data", **plot.LINES)
+note(grid.figure, traces)
+plot.finish(grid, log=True, size=(9.0, 5.0))
+plot.show(
+    grid,
+    "losses",
+    alt="Test loss against the rounds, of the first task above and of the second below, with a column for each data "
+    "set and a curve for each method.",
+    caption="The test losses of the same runs, as in the paper's Figure 9. The item of MNIST + Fashion-MNIST keeps the "
+    "largest loss. Curves are means over the seeds, bands one standard deviation.",
+)
+
 # %% [markdown]
 # ## What sharing costs: Table 4
 #
