@@ -19,9 +19,16 @@ from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.fedcmoo.standin import DIGITS, standin_pairs
 from papers.kit.claims import Claim
 from papers.kit.plot import COLORS
+from papers.kit.rules import Control
 from papers.kit.study import Params
 
 cmoo = partial(Claim, paper="C")
+
+#: Null data; of fewer than three seeds there are none.
+NOTHING = Control(
+    "one method on its first seeds and on its last instead of both methods",
+    labels={"minus": "nothing"},
+)
 
 METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 #: A method has one colour in all figures.
@@ -117,6 +124,15 @@ def final(trace: Trace, name: str, share: float = 0.1, end: int | None = None) -
     end = int(trace.rounds[-1]) if end is None else end
     late = (trace.rounds > (1 - share) * end) & (trace.rounds <= end)
     return np.asarray(trace.metrics[name][:, late].mean(1))
+
+
+def halves_apart(values: Array) -> Array:
+    """Values of one method, those of its first seeds minus those of its last: null data.
+
+    `values` are `[S]` or `[S, T]`. Of three seeds one is in both halves. Fewer give no row.
+    """
+    half = max(2, len(values) // 2) if len(values) > 2 else 0
+    return np.asarray(values[:half] - values[len(values) - half :])
 
 
 def slice_pairs(pictures: pairs.Pairs, rows: slice) -> pairs.Pairs:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import METHODS
+from papers.fedcmoo.common import METHODS, halves_apart
 from papers.fedcmoo.qm9.runs import DEFAULTS, LOSSES, TASKS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
@@ -34,6 +34,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         row("upload", exact(upload, "d"), at="upload"),
         row("largest_gap", gap, method="fedcmoo", minus="fsmgda"),
         row("ratio", ratio(fedcmoo, runs["fsmgda"])),
+        *null_gap(fedcmoo),
         *compared(runs, dict.fromkeys(METHODS, rounds), "rounds"),
         *compared(runs, last_rounds, "upload"),
         *counted(traces, p),
@@ -93,6 +94,13 @@ def largest_gap(ours: Trace, theirs: Trace) -> Array:
     return np.asarray(np.max(gaps, axis=0))
 
 
+def null_gap(trace: Trace) -> Iterator[Row]:
+    """The same of a run on its first seeds and on its last: none of fewer than three seeds."""
+    apart = halves_apart(trace.metrics["loss"])[:, trace.rounds > 0]
+    if len(apart):
+        yield row("largest_gap", mean(apart.max(1)), method="fedcmoo", minus="nothing")
+
+
 def after(trace: Trace, curve: str, number: int) -> Array:
     """A curve after a round, by seed."""
     column = trace.rounds.tolist().index(number)
@@ -100,7 +108,10 @@ def after(trace: Trace, curve: str, number: int) -> Array:
 
 
 def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
-    """Losses of every method after its rounds, those minus FSMGDA's, and tasks that are lower."""
+    """Losses of every method after its rounds, those minus FSMGDA's, and tasks that are lower.
+
+    Also each method's losses on two halves of its seeds.
+    """
     losses = {
         method: {loss: after(runs[method], loss, rounds[method]) for loss in LOSSES}
         for method in METHODS
@@ -114,6 +125,10 @@ def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
         numbers["lower"] = mean(lower, "of 11 tasks")
         for measure, number in numbers.items():
             yield row(measure, number, method=method, at=at, minus="fsmgda")
+        for loss, values in losses[method].items():
+            nothing = halves_apart(values)
+            if len(nothing):
+                yield row(loss, mean(nothing), method=method, at=at, minus="nothing")
 
 
 def counted(traces: Traces, p: Params) -> Iterator[Row]:
