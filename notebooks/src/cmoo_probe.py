@@ -14,7 +14,8 @@
 # %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
 seeds = None  # seeds; each fixes start, split, participants and batches: full and quick 0; paper 0, 1, 2
-gram_rounds = None  # rounds with two grey tasks in which the Gram estimates are measured: full 30; quick 1; paper 300
+gram_rounds = None  # rounds with two grey tasks in which the Gram estimates are measured: full 100; quick 1; paper 300
+gram_seeds = None  # seeds with two grey tasks in which the Gram estimates are measured: full 700, 701, 702; quick 0
 colour_rounds = None  # the same number on CIFAR-10 with digits; 0: none: full 2; quick 0; paper 300
 attribute_rounds = None  # the same number with forty attributes; 0: none: full 3; quick 1; paper 300
 attribute_participants = None  # clients a round with forty attributes: full 6; quick 2; paper 10

@@ -35,6 +35,7 @@ fine_rates = None  # the fine grid of SGD's first step sizes: full 0.5, 0.7, 1, 
 fine_falls = None  # the fine grid of the exponents: full 0, 0.15, 0.3, 0.45; quick 0
 tuning_seeds = None  # seeds on which SGD is tuned over the fine grid: full 0, 1, 2; quick 2
 fresh_seeds = None  # seeds that compare SSCA with this SGD, which no run had before: full 500 to 519; quick 3, 4
+later_seeds = None  # seeds that compare batches and splits, which no run had before: full 620 to 629; quick 5, 6
 data = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
 clients = None  # clients; samples and features are divided evenly: full 10; quick 4
 hidden = None  # hidden cells J: full 128; quick 16

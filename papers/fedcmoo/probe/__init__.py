@@ -12,7 +12,12 @@ from papers.kit.study import Study, Tolerance
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split, participants and batches", (0,)),
-    gram_rounds=("rounds with two grey tasks in which the Gram estimates are measured", 30, 1),
+    gram_rounds=("rounds with two grey tasks in which the Gram estimates are measured", 100, 1),
+    gram_seeds=(
+        "seeds with two grey tasks in which the Gram estimates are measured",
+        (700, 701, 702),
+        (0,),
+    ),
     colour_rounds=("the same number on CIFAR-10 with digits; 0: none", 2, 0),
     attribute_rounds=("the same number with forty attributes; 0: none", 3, 1),
     attribute_participants=("clients a round with forty attributes", 6, 2),

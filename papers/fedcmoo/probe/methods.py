@@ -52,6 +52,9 @@ ERRORS = (
     "nrmse_own_grams_scaled",
 )
 
+#: The names of the errors of the best multiples of the sketched estimates.
+SCALE_FREE = tuple(f"scale_free_{exchange}_{name}" for exchange in EXCHANGES for name in SKETCHES)
+
 
 @dataclass(frozen=True)
 class GramProbe:
@@ -61,9 +64,10 @@ class GramProbe:
         2  H_j = the Jacobians of that round's participants, G = (mean_j H_j)(mean_j H_j)'
         3  for every sketch of `SKETCHES`, one-way and two-way, and for the mean of the clients' own
            Gram matrices: nrmse = ||G_hat - G|| / ||G||, Frobenius; `ERRORS` has the names
+        4  the same for the best multiple of each sketched estimate; `SCALE_FREE` has the names
 
     `nrmse_own_grams_scaled` is the error of the best multiple of the mean of the clients' own Gram
-    matrices, which nobody could know. Sketches that draw noise of one shape share it.
+    matrices. Nobody could know the best multiples. Sketches that draw noise of one shape share it.
 
     >>> from fedlib import FedCMOOPref, problems
     >>> probe = GramProbe(FedCMOOPref(lr=0.1, local_steps=2, participants=2))
@@ -105,6 +109,9 @@ class GramProbe:
         G = gram_of(H.mean(0))
         grams = estimates(aside, clients, unpacked(draw.chance, *size))  # 3
         errors = {f"nrmse_{name}": (gram - G).norm() / G.norm() for name, gram in grams.items()}
+        for name in SCALE_FREE:  # 4
+            gram = grams[name.removeprefix("scale_free_")]
+            errors[name] = (best_multiple(gram, G) - G).norm() / G.norm()
         return new_state, info | errors
 
     def size(self, problem: Problem) -> tuple[int, int]:
@@ -126,9 +133,14 @@ def estimates(
             noisy = clients._replace(noise=() if noise is None else noise[:-1])
             grams[f"{exchange}_{name}"], _ = estimate(sketch)(fed, noisy, down, remembered, shared)
     own_grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
-    exact = gram_of(clients.memory.mean(0))
-    scale = (own_grams * exact).sum() / own_grams.square().sum()
-    return grams | {"own_grams": own_grams, "own_grams_scaled": scale * own_grams}
+    scaled = best_multiple(own_grams, gram_of(clients.memory.mean(0)))
+    return grams | {"own_grams": own_grams, "own_grams_scaled": scaled}
+
+
+def best_multiple(estimate: Float[Tensor, "M M"], exact: Float[Tensor, "M M"]) -> Tensor:
+    """The multiple of an estimate that is nearest to the exact matrix."""
+    scale = (estimate * exact).sum() / estimate.square().sum()
+    return scale * estimate
 
 
 def remembered(client: Client) -> Float[Tensor, "M d"]:

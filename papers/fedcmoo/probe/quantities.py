@@ -8,11 +8,12 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedcmoo.common import halves_apart
 from papers.fedcmoo.probe.methods import SKETCHES
 from papers.fedcmoo.probe.runs import CURVES, DEFAULTS, GAINS, TRAINED
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
-from papers.kit.quantities import Quantities, Row, row
+from papers.kit.quantities import Labels, Quantities, Row, row
 from papers.kit.study import Params, Traces
 
 WINDOW = 10  # rounds of a running mean
@@ -42,30 +43,29 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 
 def errors(trace: Trace) -> Iterator[Row]:
-    """The mean nRMSE of each estimate over the rounds, in %."""
+    """The mean nRMSE of each estimate over the rounds, in %; `scale_free` of its best multiple."""
     labels = kit.labels_of(trace)
     for exchange in EXCHANGES:
         for sketch in SKETCHES:
-            yield row(
-                "error",
-                error(trace, f"{exchange}_{sketch}"),
-                **labels,
-                exchange=exchange,
-                sketch=sketch,
-            )
+            estimate: Labels = {**labels, "exchange": exchange, "sketch": sketch}
+            name = f"{exchange}_{sketch}"
+            yield row("error", error(trace, f"nrmse_{name}"), **estimate)
+            if f"scale_free_{name}" in trace.info:
+                yield row("scale_free", error(trace, f"scale_free_{name}"), **estimate)
     for sketch in OWN_GRAMS:
-        yield row("error", error(trace, sketch), **labels, sketch=sketch)
+        yield row("error", error(trace, f"nrmse_{sketch}"), **labels, sketch=sketch)
 
 
-def error(trace: Trace, estimate: str) -> Number:
-    """The mean error of an estimate over the rounds, in %."""
-    return mean(100 * trace.info[f"nrmse_{estimate}"].mean(1), "%")
+def error(trace: Trace, name: str) -> Number:
+    """The mean over the rounds of an error that the rounds report, in %."""
+    return mean(100 * trace.info[name].mean(1), "%")
 
 
 def gains(trace: Trace) -> Iterator[Row]:
     """Mean gains in loss, and in accuracy in percentage points.
 
-    Also those of FedCMOO minus those of a client's share of FSMGDA's step.
+    Also those of FedCMOO minus those of a client's share of FSMGDA's step, and FedCMOO's on two
+    halves of its seeds.
     """
     labels = kit.labels_of(trace)
     for trained in TRAINED:
@@ -73,8 +73,13 @@ def gains(trace: Trace) -> Iterator[Row]:
             number = over_rounds(gain, trace.info[f"{trained}_{gain}"])
             yield row(gain, number, **labels, trained=trained)
     for curve in CURVES:
-        lead = trace.info[f"method_{curve}"] - trace.info[f"share_{curve}"]
+        ours = trace.info[f"method_{curve}"]
+        lead = ours - trace.info[f"share_{curve}"]
         yield row(curve, over_rounds(curve, lead), **labels, trained="method", minus="share")
+        nothing = halves_apart(ours)
+        if len(nothing):
+            number = over_rounds(curve, nothing)
+            yield row(curve, number, **labels, trained="method", minus="nothing")
 
 
 def over_rounds(gain: str, values: Array) -> Number:

@@ -13,7 +13,7 @@ from fedlib.core.describe import renamed_from
 from papers.fedcmoo.common import ENCODERS, GREY, method, task, work
 from papers.fedcmoo.many.runs import STAND_IN, many_problem, own_pictures
 from papers.fedcmoo.pairs.runs import base
-from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
+from papers.fedcmoo.probe.methods import ERRORS, SCALE_FREE, GramProbe, ProgressProbe
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import stands_in
 from papers.kit.quantities import Label, by_name
@@ -64,12 +64,19 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def gram(p: Params) -> Iterator[Spec]:
-    """FedCMOO-Pref with errors of Gram estimates; data with 0 rounds are left out."""
-    lengths = {**dict.fromkeys(GREY, p["gram_rounds"]), "cifar10_mnist": p["colour_rounds"]}
-    for data, rounds in lengths.items():
-        if rounds:
-            run = base(GramProbe(method("pref", data, p)), data, p, p["seeds"], rounds)
-            yield labelled(run, ERRORS, probe="gram", data=data)
+    """FedCMOO-Pref with errors of Gram estimates, on grey pictures as in the authors' code.
+
+    There it has their dropout and their guard. Data with 0 rounds are left out.
+    """
+    for data in GREY:
+        pref = method("pref", data, p)
+        run = base(pref, data, p, p["gram_seeds"], p["gram_rounds"], dropout=True)
+        run = replace(run, algorithm=GramProbe(run.algorithm))
+        yield labelled(run, (*ERRORS, *SCALE_FREE), probe="gram", data=data)
+    if p["colour_rounds"]:
+        probe = GramProbe(method("pref", "cifar10_mnist", p))
+        run = base(probe, "cifar10_mnist", p, p["seeds"], p["colour_rounds"])
+        yield labelled(run, ERRORS, probe="gram", data="cifar10_mnist")
     if p["attribute_rounds"]:
         yield labelled(of_attributes(p), ERRORS, probe="gram", data="attributes")
 

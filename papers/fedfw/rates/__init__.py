@@ -12,6 +12,16 @@ from papers.kit.study import Study
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes a split, a network's start, coins and batches", (*range(5),), (0, 1)),
+    figure_seeds=(
+        "seeds of logistic regression in Figure 2 and of Figure 4, which no run had before",
+        (400, 401, 402, 403, 404),
+        (0, 1),
+    ),
+    network_seeds=(
+        "seeds of the network of Figure 3 on the authors' rows, which no run had before",
+        (430, 431, 432),
+        (0,),
+    ),
     balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
     pair_rounds=("rounds on the counterexample", 2000, 100),
     pair_penalties=("lambda_0 on the counterexample", claims.PAIR_PENALTIES, (0.1, 1.0)),
@@ -35,6 +45,16 @@ PARAMETERS = parameters(
     wrong_penalty=("lambda_0 with wrong oracles", 0.01),
     qualities=("share of the gap that a wrong oracle attains", claims.QUALITIES, (0.5,)),
     slips=("additive error of the oracles of all clients together", claims.SLIPS, (0.1,)),
+    noises=(
+        "standard deviation of the noise with which an oracle is asked",
+        claims.NOISES,
+        (0.01,),
+    ),
+    noise_seeds=(
+        "seeds of the runs with this noise, which no run had before",
+        tuple(range(420, 430)),
+        (0, 1),
+    ),
     lanczos=("steps of the nuclear ball's oracle", claims.LANCZOS, (1, 40)),
     lanczos_rounds=("rounds with the nuclear ball", 1000, 30),
 )
@@ -52,6 +72,7 @@ STUDY = Study(
         "nonconvex_*": HealthCheck("fw_gap", best=0.0),
         "nuclear_*": HealthCheck("loss"),
         "penalty_mclr_*": learning(0.1),
+        "share_*_theirs": learning(0.660),
         **{f"{part}_*": learning(guessing(0.34, 0.41)) for part in ("penalty", "share")},
         "*": HealthCheck("excess"),
     },

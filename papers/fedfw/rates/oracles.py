@@ -1,4 +1,4 @@
-"""Wrong oracles for Federated Frank-Wolfe: a share of the gap, and an additive error."""
+"""Wrong oracles for Federated Frank-Wolfe: a share of the gap, an additive error, and noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.checks import Nonnegative, Share
 from fedlib.core.client import Client, Reply
-from fedlib.core.problem import ConvexSet
+from fedlib.core.problem import ConvexSet, Draw, Problem
 
 
 @dataclass(frozen=True)
@@ -65,3 +65,39 @@ class InexactFW(FedFW):
         slip = self.slip * self.schedule.eta(t, self.participation) ** self.fall / clients
         wrong = Towards(convex_set, client.memory[0], self.quality, slip)
         return super().local_update(client, w, convex_set=wrong, t=t, clients=clients)
+
+
+@dataclass(frozen=True)
+class NoisyFW(FedFW):
+    """FedFW whose clients add Gaussian noise to what they ask their oracles, as for privacy.
+
+    Parameters
+    ----------
+    noise : standard deviation of the noise in every entry of g_i.
+
+    Its `gap` is the additive error of the oracles of all clients together: the sum over them of
+    <g_i, s_i - s*>, where s* is the answer without noise.
+    """
+
+    noise: Nonnegative = 0.0
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The method's, and the noise of each client in `uplink`, for its messages need none."""
+        draw = super().draw(problem, rng)
+        shape = problem.num_clients, problem.dim
+        return draw._replace(uplink=torch.randn(shape, generator=rng, dtype=torch.float64))
+
+    def local_update(
+        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+    ) -> Reply:
+        x = client.memory[0]
+        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
+        g, extra = self.direction(gradient, x - w, client.memory[1:], t, clients)
+        assert isinstance(client.noise, Tensor)
+        s = convex_set.lmo(g + self.noise * client.noise)
+        x_next = torch.lerp(x, s, self.schedule.eta(t, self.participation))
+        return Reply(
+            upload=s,
+            memory=torch.cat([x_next.unsqueeze(0), extra]),
+            report=(g * (s - convex_set.lmo(g))).sum(),
+        )

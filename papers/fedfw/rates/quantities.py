@@ -191,6 +191,7 @@ def trends(traces: Traces, p: Params) -> Iterator[Row]:
     by_penalty: dict[str, Measure] = {"trend_gap": early_gap, "trend_surrogate": early_surrogate}
     shares: list[Labels] = [{"model": "mclr", "L": float(lam)} for lam in p["share_penalties"]]
     shares += [{"method": "fedfw"}, {"method": "plus"}]
+    shares += [{"method": "fedfw", "rows": "theirs"}, {"method": "plus", "rows": "theirs"}]
     for labels in shares:
         yield from slopes(traces, by_share, "p", {"part": "share", **labels}, straight)
     for norm in norms(p):
@@ -220,6 +221,29 @@ def slopes(
         yield row(name, mean(np.polyfit(x, kit.permuted(y), 1)[0]), **fixed, order="permuted")
 
 
+def noise_added(traces: Traces, norm: str) -> Iterator[Row]:
+    """What noise in an oracle's question adds to the excess, and the error that it makes.
+
+    `missed` is the mean additive error of all oracles over the rounds, `above` what the noise adds
+    to the excess beyond it, and `share` what it adds by what a run without noise takes away.
+    """
+    excess = last("excess")
+    runs = sweep(traces, DEFAULTS, "noise", part="noisy", norm=norm)
+    if not runs:
+        return
+    without = excess(runs[0.0])
+    for noise, trace in runs.items():
+        labels: Labels = {"part": "noisy", "norm": norm, "noise": noise}
+        start = trace.metrics["excess"][:, 0]
+        missed = trace.info["gap"].mean(1)
+        yield row("excess", mean(excess(trace)), **labels)
+        yield row("missed", mean(missed), **labels)
+        yield row("more", mean(excess(trace) - without), **labels)
+        yield row("above", mean(excess(trace) - without - missed), **labels)
+        fall = start - without
+        yield row("share", mean((excess(trace) - without) / fall), **labels)
+
+
 def straight(values: Array) -> Array:
     """The values as they are."""
     return values
@@ -241,6 +265,7 @@ def errors(traces: Traces, p: Params) -> Iterator[Row]:
             yield row("times", times, **labels_of(trace))
             difference = mean(excess(trace) - excess(exact_run))
             yield row("more", difference, **labels_of(trace))
+        yield from noise_added(traces, norm)
     runs = sweep(traces, DEFAULTS, "k", part="nuclear")
     gaps = {k: trace.late("fw_gap") for k, trace in runs.items()}
     for k, gap in gaps.items():

@@ -10,9 +10,12 @@ from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
 from fedlib.algorithms.fedfw_reset import FedFWReset
 from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.steps import Convex, Fixed, Nonconvex
+from papers.fedfw.authors.rows import authors_problem
 from papers.fedfw.rates.data import generated, photographed, tasks
-from papers.fedfw.rates.oracles import InexactFW
+from papers.fedfw.rates.oracles import InexactFW, NoisyFW
 from papers.fedfw.rates.problems import (
+    LABELS,
+    RADIUS,
     convex_problem,
     convex_reference,
     nonconvex_problem,
@@ -32,7 +35,8 @@ NONCONVEX_CONSTANTS = (*CONSTANTS, "spread")
 CURVES = ("loss", "gap", "accuracy")
 
 #: The labels of runs: `L` is lambda_0, `p` the participation, `k` the steps of Lanczos; `quality`,
-#: `slip` and `falling` are the errors of oracles.
+#: `slip`, `falling` and `noise` are the errors of oracles; `rows` are generated here or, where they
+#: are `theirs`, by the authors' program.
 DEFAULTS: dict[str, Label | None] = {
     "part": None,
     "model": None,
@@ -45,7 +49,9 @@ DEFAULTS: dict[str, Label | None] = {
     "quality": None,
     "slip": None,
     "falling": None,
+    "noise": None,
     "k": None,
+    "rows": None,
 }
 Labels = dict[str, Label]
 
@@ -64,7 +70,7 @@ def specs(p: Params) -> dict[str, Spec]:
     """All runs by the names that their labels give; see the page for what each is for."""
     runs = [*counterexample(p), *participation(p), *penalties(p), *nuclear(p)]
     for norm in norms(p):
-        runs += [*convex(norm, p), *nonconvex(norm, p), *wrong(norm, p)]
+        runs += [*convex(norm, p), *nonconvex(norm, p), *wrong(norm, p), *noisy(norm, p)]
     return by_name(runs, DEFAULTS)
 
 
@@ -138,6 +144,17 @@ def wrong(norm: str, p: Params) -> Iterator[Spec]:
         yield run(oracle(slip=slip, fall=1.0), falling=slip)
 
 
+def noisy(norm: str, p: Params) -> Iterator[Spec]:
+    """Oracles that are asked with noise, beside the same without."""
+    problem = partial(convex_problem, norm=norm, rows=p["rows"])
+    T = p["convex_rounds"]
+    for noise in (0.0, *map(float, p["noises"])):
+        method = NoisyFW(float(p["wrong_penalty"]), noise=noise)
+        labels: Labels = {"part": "noisy", "norm": norm, "noise": noise}
+        keep = ("excess", "fw_gap", "gap")
+        yield Spec(method, problem, T, p["noise_seeds"], between(T, 400), keep, labels=labels)
+
+
 def nuclear(p: Params) -> Iterator[Spec]:
     """Few and many steps of Lanczos on the nuclear ball."""
     T = p["lanczos_rounds"]
@@ -156,15 +173,19 @@ def participation(p: Params) -> Iterator[Spec]:
     net = partial(generated, model="mlp", norm="l2", most=p["most"])
     fixed = Convex(grows=False)
 
-    def run(method: Any, problem: Any, /, **labels: Label) -> Spec:
+    def run(method: Any, problem: Any, seeds: Any, /, **labels: Label) -> Spec:
         labels = {"part": "share", **labels}
-        return Spec(method, problem, T, p["seeds"], between(T, 60), CURVES, labels=labels)
+        return Spec(method, problem, T, seeds, between(T, 60), CURVES, labels=labels)
 
     for q in map(float, p["shares"]):
         for lam in map(float, p["share_penalties"]):
-            yield run(FedFW(lam, q), linear, model="mclr", L=lam, p=q)
-        yield run(FedFW(STILL, q, fixed), net, method="fedfw", p=q)
-        yield run(FedFWPlus(STILL, q, fixed), net, method="plus", p=q)
+            yield run(FedFW(lam, q), linear, p["figure_seeds"], model="mclr", L=lam, p=q)
+        yield run(FedFW(STILL, q, fixed), net, p["seeds"], method="fedfw", p=q)
+        yield run(FedFWPlus(STILL, q, fixed), net, p["seeds"], method="plus", p=q)
+        theirs = partial(authors_problem, net="dnn", classes=LABELS, ball=RADIUS)
+        fresh = p["network_seeds"]
+        yield run(FedFW(STILL, q, fixed), theirs, fresh, method="fedfw", p=q, rows="theirs")
+        yield run(FedFWPlus(STILL, q, fixed), theirs, fresh, method="plus", p=q, rows="theirs")
 
 
 def penalties(p: Params) -> Iterator[Spec]:
@@ -180,4 +201,4 @@ def penalties(p: Params) -> Iterator[Spec]:
                 labels: Labels = {"part": "penalty", "model": model, "norm": norm, "L": lam}
                 method = FedFW(lam, q)
                 T = p["penalty_rounds"]
-                yield Spec(method, problem, T, p["seeds"], 1, CURVES, labels=labels)
+                yield Spec(method, problem, T, p["figure_seeds"], 1, CURVES, labels=labels)

@@ -32,6 +32,10 @@ OPEN_FRACTIONS = (0.1, 1.0)
 OPEN_BETAS = (20.0, 40.0)
 OPEN_SEEDS = tuple(range(8500, 8520))
 
+#: Clients a round in the runs that judge C8, and their splits.
+MEMBERS = (2, 5, 10, 15, 20)
+MEMBER_SEEDS = tuple(range(9000, 9100))
+
 FIRST_SPLITS = "first ten"  # of all runs but those that judge a claim alone
 
 
@@ -103,6 +107,9 @@ def runs(p: Params) -> Iterator[Spec]:
         for start, beta in product(open_starts(), OPEN_BETAS):
             labels = {**fedsgm("soft", p), **start, "beta": beta}
             yield labelled(p, labels, seeds=OPEN_SEEDS)
+        for mode, participants in product(MODES, MEMBERS):
+            labels = {**fedsgm(mode, p), "participants": participants, "splits": "later"}
+            yield labelled(p, labels, seeds=MEMBER_SEEDS)
 
 
 def open_starts() -> Iterator[dict[str, Any]]:

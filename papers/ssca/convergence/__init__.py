@@ -41,6 +41,11 @@ PARAMETERS = parameters(
         tuple(range(500, 520)),
         (3, 4),
     ),
+    later_seeds=(
+        "seeds that compare batches and splits, which no run had before",
+        tuple(range(620, 630)),
+        (5, 6),
+    ),
     **common.TASK,
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from math import log
 
 import numpy as np
 import pandas as pd
@@ -25,12 +26,14 @@ from papers.kit.quantities import (
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.counts import bits_off, counted, megabits
-from papers.ssca.convergence.runs import DEFAULTS
+from papers.ssca.convergence.runs import DEFAULTS, TUNED
 from papers.ssca.leaks import leaked
 
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
 STARTS = ("usual", "he")
+GUESSING = log(10)  # the cost of equal shares for ten digits
+UNITS = {"accuracy": "points", "sent_to_half": "Mbit", "sent_to_quarter": "Mbit"}
 
 
 def derive(traces: Traces, p: Params) -> Quantities:
@@ -42,7 +45,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     privacy = kit.table(row(name, number, method="leak") for name, number in leaked().items())
     tables = [
         kit.of_runs(runs, partial(numbers, p=p)),
-        differences(kit.measured(runs, measures), p),
+        differences(kit.measured(runs, partial(compared_measures, p=p)), p),
         kit.table([*counted(), *bits_off(runs, p)]),
         privacy,
     ]
@@ -70,6 +73,35 @@ def measures(trace: Trace) -> dict[str, Array]:
     end = float(trace.rounds[-1])
     costs = {f"cost_{r}": at(trace, r) for r in LOOKS if r <= end}
     return {**costs, "area": area(trace), "accuracy": 100 * at(trace, end, "accuracy")}
+
+
+def compared_measures(trace: Trace, p: Params) -> dict[str, Array]:
+    """The same, and of the runs that judge the costs of communication what is sent, in Mbit.
+
+    Until the cost first falls to a half and to a quarter of that of guessing; of a run that does
+    not, all that it sends.
+    """
+    measured = measures(trace)
+    if kit.labels_of(trace)["draw"] == "later":
+        a_round = sum(number.value for number in megabits(trace, p).values())
+        for name, share in {"half": 0.5, "quarter": 0.25}.items():
+            measured[f"sent_to_{name}"] = a_round * rounds_to(trace, share * GUESSING)
+    return measured
+
+
+def rounds_to(trace: Trace, level: float) -> Array:
+    """Per seed the round in which the cost first falls to a level, T if it does not, `[S]`.
+
+    Between two evaluations the curve is taken as straight.
+    """
+    rounds = trace.rounds
+    reached = np.full(len(trace.seeds), float(rounds[-1]))
+    for number, cost in enumerate(trace.metrics["cost"]):
+        below = np.flatnonzero(cost <= level)
+        if len(below) and below[0] > 0:
+            step = slice(below[0] - 1, below[0] + 1)
+            reached[number] = np.interp(-level, -cost[step], rounds[step])
+    return reached
 
 
 def numbers(trace: Trace, p: Params) -> dict[str, Number]:
@@ -113,18 +145,38 @@ def differences(values: pd.DataFrame, p: Params) -> pd.DataFrame:
     for against, run, rival in compared(p):
         apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
-            tables.append(estimates(apart, {"accuracy": "points"}, **run, minus=against))
+            tables.append(estimates(apart, UNITS, **run, minus=against))
     different = {name_of(run, DEFAULTS): run for _, run, _ in compared(p)}
     for run in different.values():
         apart = kit.halves_apart(values, DEFAULTS, run)
         if len(apart):
-            tables.append(estimates(apart, {"accuracy": "points"}, **run, minus="nothing"))
+            tables.append(estimates(apart, UNITS, **run, minus="nothing"))
     return pd.concat(tables) if tables else pd.DataFrame()
+
+
+def compared_later(p: Params, batches: list[int]) -> Iterator[tuple[str, Labels, Labels]]:
+    """The pairs of runs by batch and by split on the later seeds."""
+    kinds: list[dict[str, Label]] = [{"draw": "later", "method": "ssca"}]
+    kinds.extend({"draw": "later", "method": "limit", "U": float(u)} for u in p["levels"])
+    for kind in kinds:
+        for split in SPLITS:
+            run: Labels = {**kind, "split": split}
+            for small, large in pairwise(batches):
+                yield f"B{small}", {**run, "B": large}, {**run, "B": small}
+        for b in batches:
+            run = {**kind, "B": b}
+            yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
+    for method, split, b in TUNED:
+        local_steps = 2 if method == "sgd2" else 1
+        cell: Labels = {"draw": "later", "split": split}
+        ours = {**cell, "method": "ssca", "B": local_steps * b}
+        yield method, ours, {**cell, "method": method, "B": b}
 
 
 def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
     """The pairs of runs that are compared: what the other is, and the labels of both."""
     batches = sorted(map(int, p["batches"]))
+    yield from compared_later(p, batches)
     for start in STARTS:
         for split in SPLITS:
             cell: dict[str, Label] = {"start": start, "split": split}

@@ -17,12 +17,14 @@ from papers.ssca import common
 from papers.ssca.common import SPLITS, digits_problem, vertical_problem
 
 KEEP = ("cost", "accuracy", "norm")
-SEEDS = {"tuning": "tuning_seeds", "fresh": "fresh_seeds"}  # draw -> parameter
+#: Draw -> parameter.
+SEEDS = {"tuning": "tuning_seeds", "fresh": "fresh_seeds", "later": "later_seeds"}
 WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
 
 #: The labels of runs: `B` is the batch of a client, `a` and `p` are the first step size of SGD and
 #: the exponent with which it falls. `sgd2` has two local steps. Runs of the draw `tuning` are SGD
-#: over a fine grid, those of the draw `fresh` compare SSCA with the best point of it.
+#: over a fine grid, those of the draw `fresh` compare SSCA with the best point of it, and those of
+#: the draw `later` compare Algorithms 1 to 4 by batch, by split, and with SGD.
 DEFAULTS: dict[str, Label | None] = {
     "draw": "usual",
     "start": "usual",
@@ -41,6 +43,19 @@ DEFAULTS: dict[str, Label | None] = {
 CHOSEN: dict[tuple[str, int], tuple[float, float]] = {
     ("samples", 100): (2.8, 0.45),
     ("features", 100): (2.0, 0.3),
+}
+
+#: Method, split and batch -> the point of SGD's grid with the lowest mean cost on the seeds that
+#: tuned it: the fine grid for B = 100, the coarse one for the others.
+TUNED: dict[tuple[str, str, int], tuple[float, float]] = {
+    ("sgd", "samples", 1): (1.0, 0.3),
+    ("sgd", "samples", 10): (1.0, 0.3),
+    ("sgd", "samples", 100): CHOSEN["samples", 100],
+    ("sgd", "features", 1): (1.0, 0.3),
+    ("sgd", "features", 10): (1.0, 0.3),
+    ("sgd", "features", 100): CHOSEN["features", 100],
+    ("sgd2", "samples", 5): (1.0, 0.3),
+    ("sgd2", "samples", 50): (1.0, 0.0),
 }
 
 
@@ -63,13 +78,16 @@ def runs(p: Params) -> Iterator[Spec]:
             method = common.ssca(split, b, clients=clients)
             unbiased = replace(method, debias=True)
             yield run(method, p, split=split, method="ssca", B=b)
+            yield run(method, p, draw="later", split=split, method="ssca", B=b)
             yield run(unbiased, p, split=split, method="ssca", B=b, debiased=True)
             for level in map(float, p["levels"]):
                 limited = common.constrained(split, b, level, clients=clients)
                 yield run(limited, p, split=split, method="limit", B=b, U=level)
+                yield run(limited, p, draw="later", split=split, method="limit", B=b, U=level)
             yield from sgd(p, split, b)
     for b in halves(batches):
         yield from sgd(p, "samples", b, local_steps=2)
+    yield from tuned_before(p, batches)
     yield from from_he(p, min(batches))
     for split in SPLITS:
         for b in map(int, p["fine_batches"]):
@@ -116,6 +134,16 @@ def beside_tuned(p: Params, split: str, batch: int) -> Iterator[Spec]:
         yield run(tuned, p, draw="fresh", **cell, method="sgd")
         method = common.ssca(split, batch, clients=clients)
         yield run(method, p, draw="fresh", **cell, method="ssca")
+
+
+def tuned_before(p: Params, batches: list[int]) -> Iterator[Spec]:
+    """SGD with one and with two steps a round, tuned on other seeds."""
+    for (method, split, b), (a, fall) in TUNED.items():
+        local_steps = 2 if method == "sgd2" else 1
+        if local_steps * b in batches:
+            step = PowerLaw(a, fall)
+            algorithm = common.sgd(split, b, local_steps, step, clients=int(p["clients"]))
+            yield run(algorithm, p, draw="later", split=split, method=method, B=b)
 
 
 def from_he(p: Params, batch: int) -> Iterator[Spec]:

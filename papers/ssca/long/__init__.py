@@ -11,7 +11,7 @@ from papers.ssca.long.runs import specs
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split and batches", tuple(range(10)), (0, 1)),
-    limit_seeds=("seeds of the runs with a constraint", (0, 1, 2, 3, 4), (0, 1)),
+    limit_seeds=("seeds of the runs with a constraint", (600, 601, 602, 603, 604), (0, 1)),
     rounds=("communication rounds T", 1000, 120),
     every=("rounds between two evaluations", 50, 20),
     batches=(

@@ -1,5 +1,6 @@
 """Probes of Gram estimates and of local progress against plain computation."""
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -10,11 +11,13 @@ from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.weights import MinNorm
 from papers.fedcmoo import networks
+from papers.fedcmoo.common import halves_apart
 from papers.fedcmoo.probe.methods import (
     ERRORS,
     SKETCHES,
     GramProbe,
     ProgressProbe,
+    best_multiple,
     shapes,
     unpacked,
 )
@@ -250,3 +253,19 @@ def named_gains(gains):
             for k in range(2):
                 named[f"{training}_{curve}_{k + 1}"] = float(gains[a, b, k])
     return named
+
+
+def test_the_best_multiple_forgets_the_scale_and_leaves_the_least_error():
+    exact = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    torch.testing.assert_close(best_multiple(0.1 * exact, exact), exact)
+    estimate = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    least = (best_multiple(estimate, exact) - exact).norm()
+    for scale in (1.0, 1.5, 1.7):
+        assert least <= (scale * estimate - exact).norm()
+
+
+def test_halves_are_of_disjoint_seeds_and_need_three():
+    values = np.arange(8.0).reshape(4, 2)
+    np.testing.assert_allclose(halves_apart(values), [[-4, -4], [-4, -4]])
+    assert len(halves_apart(values[:3])) == 2
+    assert len(halves_apart(values[:2])) == 0

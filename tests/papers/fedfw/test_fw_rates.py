@@ -1,5 +1,7 @@
 """Rates of Federated Frank-Wolfe: problems, their constants, oracles with errors."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.func import grad, jacrev
@@ -9,7 +11,7 @@ from fedlib.algorithms import FedFW, NaiveFW
 from fedlib.core.problem import Batch
 from fedlib.steps import Fixed
 from papers.fedfw.rates.data import tasks
-from papers.fedfw.rates.oracles import InexactFW, Towards
+from papers.fedfw.rates.oracles import InexactFW, NoisyFW, Towards
 from papers.fedfw.rates.problems import (
     SIGMOID,
     convex_problem,
@@ -187,3 +189,16 @@ def test_a_falling_error_is_the_step_size_times_the_other():
 def test_wrong_errors_are_refused(bad):
     with pytest.raises(ValueError, match=f"InexactFW: {next(iter(bad))} must"):
         InexactFW(0.1, **bad)
+
+
+def test_a_question_without_noise_gives_fedfw_and_noise_misses_something():
+    def trained(method):
+        return fl.run(method, partial(convex_problem, **SMALL), rounds=6, progress=False)
+
+    plain = trained(FedFW(0.1))
+    silent = trained(NoisyFW(0.1, noise=0.0))
+    close(silent.metrics["excess"], plain.metrics["excess"])
+    assert silent.info["gap"] == pytest.approx(0, abs=1e-12)
+    noisy = trained(NoisyFW(0.1, noise=0.1))
+    assert (noisy.info["gap"] > 0).all()
+    assert (noisy.metrics["excess"][:, 1:] != plain.metrics["excess"][:, 1:]).all()

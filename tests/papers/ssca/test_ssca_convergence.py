@@ -1,9 +1,13 @@
 """The study of SSCA's Figures 2 and 3: problems, what it measures, quantities."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 
 from papers.ssca import common
+from papers.ssca.convergence.quantities import rounds_to
 from papers.ssca.convergence.runs import he_problem
 
 TINY = {"data": "digits", "clients": 4, "hidden": 3, "evaluate": 50}
@@ -40,3 +44,10 @@ def test_he_start_is_uniform_within_the_root_of_six_over_the_inputs(split, known
 def test_a_batch_for_which_the_paper_prints_no_steps_is_refused(batch):
     with pytest.raises(ValueError, match=f"batch must be one of 1, 10, 100, .* got {batch}"):
         common.ssca("samples", batch)
+
+
+def test_the_rounds_to_a_level_are_those_of_the_first_crossing():
+    costs = np.array([[2.0, 1.0, 0.5, 0.8], [2.0, 1.5, 1.2, 1.1]])
+    trace = SimpleNamespace(rounds=np.array([0, 10, 20, 30]), seeds=(0, 1), metrics={"cost": costs})
+    np.testing.assert_allclose(rounds_to(trace, 0.75), [15, 30])
+    np.testing.assert_allclose(rounds_to(trace, 1.5), [5, 10])
