@@ -29,7 +29,7 @@ LANCZOS = (1, 2, 3, 5, 40)
 #: The commit that had C5, C6 and C15 before the seeds 400 to 404 and 430 to 432 were drawn.
 COMMIT = "9d7dcaf7"
 #: The commit that had C19 before the seeds 420 to 429 were drawn.
-COMMIT_NOISE = "to be named"
+COMMIT_NOISE = "d466fb51"
 ROUNDING = 1e-9  # C1: how near to 0 the naive scheme stays
 SAME = 0.05  # C13, C19: a share of the exact oracle's excess, or of its fall, that counts as none
 NAIVE = ("falling", "constant")

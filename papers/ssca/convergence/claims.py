@@ -29,7 +29,7 @@ LIMITS = names(split=SPLITS, method="limit", B=BATCHES, U=LEVELS)
 #: drawn; of C2 and C4 at B = 100 the commit cdf87b48 had the rule before the seeds 500 to 519.
 COMMIT = "9d7dcaf7"
 #: The commit that had C14 before the seeds 620 to 629 were drawn.
-COMMIT_SENT = "to be named"
+COMMIT_SENT = "d466fb51"
 LATER: dict[str, Label] = {"draw": "later"}
 ALL_LATER = (
     *names(**LATER, split=SPLITS, method="ssca", B=BATCHES),
