@@ -23,6 +23,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -139,7 +140,7 @@ def curve_names(path: Path) -> set[str]:
             return {*archived["models"]}.union(*archived["curves"].values())
         run = read_json(path)
         models = {"final_w"} if run["final_w"] is not None else set()
-        return models.union(*(run[field] for field in CURVES))
+        return models.union(*(run[group] for group in CURVES))
 
     return _steadily(path, look)
 
@@ -194,18 +195,18 @@ def _arrays(path: Path, archived: Mapping[str, Any]) -> Payload:
     )
     arrays: Payload = {"metrics": curves.metrics, "info": curves.info}
     stored = _models(file.with_suffix(".npz")) if archived["models"] else {}
-    for field in MODELS:
-        arrays[field] = None
-        if field in archived["models"]:
-            arrays[field] = tables.exact(stored["/".join([*key, field])])
+    for group in MODELS:
+        arrays[group] = None
+        if group in archived["models"]:
+            arrays[group] = tables.exact(stored["/".join([*key, group])])
     if _fingerprint(arrays) != archived["values"]:
         raise ValueError(_damaged(file.with_suffix(".parquet"), "other values"))
     return arrays
 
 
 def _fingerprint(arrays: Mapping[str, Any]) -> str:
-    named = {f"{field}/{name}": rows for field in CURVES for name, rows in arrays[field].items()}
-    named |= {field: arrays[field] for field in MODELS if arrays[field] is not None}
+    named = {f"{group}/{name}": rows for group in CURVES for name, rows in arrays[group].items()}
+    named |= {group: arrays[group] for group in MODELS if arrays[group] is not None}
     return tables.fingerprint(named)
 
 
@@ -245,52 +246,74 @@ def _collect(
     profiles = _profiles(file) if file.is_file() else {}
     if not loose and not any(new_names.values()) and not _relabelled(profiles, labels):
         return
-    collected = {
-        results / study / profile / f"{name}.json"
-        for profile, stored in profiles.items()
-        for name in stored
-    }
-    runs: list[Payload] = []
-    numbers: Payload = {}
-    curves: list[Payload] = []
-    models: dict[str, Array] = {}
-    for path in sorted(collected.union(loose)):
+    paths = {*loose}
+    for profile, stored in profiles.items():
+        paths.update(results / study / profile / f"{name}.json" for name in stored)
+    files = StudyFiles()
+    for path in sorted(paths):
         content = read(path)
         profile = path.parent.name
         if content["kind"] != RUN.kind:
-            numbers[profile] = content
+            files.numbers[profile] = content
             continue
-        labels_before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
+        before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
         name = new_names.get(profile, {}).get(path.stem, path.stem)
         content = content if name == path.stem else _named(content, name)
-        run_labels = dict(labels.get(profile, {}).get(name, labels_before))
-        arrays = _as_arrays(content)
-        runs.append(_without_arrays(content, arrays, run_labels))
-        own_curves = tables.Curves(
-            content["seeds"], content["rounds"], arrays["metrics"], arrays["info"]
-        )
-        rows = tables.rows_of(own_curves)
-        curves.append({"profile": profile, "run": name, "labels": run_labels, "rows": rows})
-        for field in MODELS:
-            if arrays[field] is not None:
-                models[f"{profile}/{name}/{field}"] = tables.compact(arrays[field])
-    if curves:
-        atomic_write(file.with_suffix(".parquet"), lambda stream: tables.write(stream, curves))
-    if models:
-        atomic_write(file.with_suffix(".npz"), lambda stream: np.savez_compressed(stream, **models))  # type: ignore[arg-type]
-    else:
-        file.with_suffix(".npz").unlink(missing_ok=True)
-    of_profiles = {profile: content["numbers"] for profile, content in numbers.items()}
-    if numbers:
-        table = spreadsheet.to_csv(of_profiles).encode()
-        atomic_write(file.with_suffix(".csv"), lambda stream: stream.write(table))
-    beside = {profile: without_numbers(content) for profile, content in numbers.items()}
-    write_json(file, STUDY.sealed({"study": study, "runs": runs, "numbers": beside}))
+        files.add(profile, content, dict(labels.get(profile, {}).get(name, before)))
+    files.write(file, study)
     for path in loose:
         path.unlink(missing_ok=True)
     for folder in [*(results / study).glob("*"), results / study]:
         with suppress(OSError):  # it is not empty, or somebody else removed it
             folder.rmdir()
+
+
+@dataclass
+class StudyFiles:
+    """What a study's files hold.
+
+    Attributes
+    ----------
+    runs : what the JSON file says of each run.
+    numbers : profile -> its quantities.
+    curves : the rows of each run, for the table.
+    models : the models that runs end with, by profile, run and field.
+    """
+
+    runs: list[Payload] = field(default_factory=list)
+    numbers: Payload = field(default_factory=dict)
+    curves: list[Payload] = field(default_factory=list)
+    models: dict[str, Array] = field(default_factory=dict)
+
+    def add(self, profile: str, content: Payload, labels: Payload) -> None:
+        """Add a run with its labels."""
+        name = content["name"]
+        arrays = _as_arrays(content)
+        self.runs.append(_without_arrays(content, arrays, labels))
+        curves = tables.Curves(
+            content["seeds"], content["rounds"], arrays["metrics"], arrays["info"]
+        )
+        rows = tables.rows_of(curves)
+        self.curves.append({"profile": profile, "run": name, "labels": labels, "rows": rows})
+        for model in MODELS:
+            if arrays[model] is not None:
+                self.models[f"{profile}/{name}/{model}"] = tables.compact(arrays[model])
+
+    def write(self, file: Path, study: str) -> None:
+        """Write the files, the one of the runs last."""
+        models = file.with_suffix(".npz")
+        if self.curves:
+            atomic_write(file.with_suffix(".parquet"), lambda to: tables.write(to, self.curves))
+        if self.models:
+            atomic_write(models, lambda to: np.savez_compressed(to, **self.models))  # type: ignore[arg-type]
+        else:
+            models.unlink(missing_ok=True)
+        if self.numbers:
+            numbers = {profile: content["numbers"] for profile, content in self.numbers.items()}
+            table = spreadsheet.to_csv(numbers).encode()
+            atomic_write(file.with_suffix(".csv"), lambda to: to.write(table))
+        beside = {profile: without_numbers(content) for profile, content in self.numbers.items()}
+        write_json(file, STUDY.sealed({"study": study, "runs": self.runs, "numbers": beside}))
 
 
 def _named(content: Payload, name: str) -> Payload:
@@ -330,12 +353,12 @@ def _relabelled(profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[s
 def _as_arrays(payload: Payload) -> Payload:
     """The curves and models of a run as arrays; null is NaN."""
     arrays: Payload = {
-        field: {name: np.array(rows, dtype=float) for name, rows in payload[field].items()}
-        for field in CURVES
+        group: {name: np.array(rows, dtype=float) for name, rows in payload[group].items()}
+        for group in CURVES
     }
-    for field in MODELS:
-        rows = payload[field]
-        arrays[field] = None if rows is None else np.array(rows, dtype=float)
+    for group in MODELS:
+        rows = payload[group]
+        arrays[group] = None if rows is None else np.array(rows, dtype=float)
     return arrays
 
 
@@ -345,8 +368,8 @@ def _without_arrays(payload: Payload, arrays: Payload, labels: Mapping[str, Any]
     return {
         **run,
         "labels": dict(labels),
-        "curves": {field: list(payload[field]) for field in CURVES},
-        "models": [field for field in MODELS if payload[field] is not None],
+        "curves": {group: list(payload[group]) for group in CURVES},
+        "models": [group for group in MODELS if payload[group] is not None],
         "values": _fingerprint(arrays),
     }
 

@@ -129,8 +129,7 @@ def _ground(row: Row, axis: Axis) -> str:
         return f" style=--r:{position}"
     if row["relation"] in ("above", "at least"):
         return f" style=--l:{position}"
-    top = percent(axis.place(top)) if row["relation"] == "between" else position
-    return f" style=--l:{position};--r:{top}"
+    return f" style=--l:{position};--r:{percent(axis.place(top))}"
 
 
 def _line(row: Row, axis: Axis, ground: str) -> str:

@@ -71,11 +71,16 @@ class Number:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Number:
         """The inverse of `to_json`; `null` is NaN."""
-        ends = (data[k] for k in ("value", "low", "high"))
-        value, low, high, *per_seed = (
-            np.nan if x is None else x for x in (*ends, *data["per_seed"])
+        per_seed = tuple(number_of(entry) for entry in data["per_seed"])
+        value = number_of(data["value"])
+        return Number(
+            value, number_of(data["low"]), number_of(data["high"]), per_seed, data["unit"]
         )
-        return Number(value, low, high, tuple(per_seed), data["unit"])
+
+
+def number_of(entry: float | None) -> float:
+    """A number as it is stored: `null` is NaN."""
+    return np.nan if entry is None else entry
 
 
 def exact(x: float, unit: str = "") -> Number:
@@ -149,11 +154,11 @@ def ratio_ends(a: Array, b: Array) -> Ends:
     top = a.mean(-1, keepdims=True)
     bottom = b.mean(-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        r = (top / bottom)[..., 0]
-        relative = np.exp(_half(a / top - b / bottom))
-        plain = _half((a - b * (top / bottom)) / bottom)
-        low = np.where(r > 0, r / relative, r - plain)
-        high = np.where(r > 0, r * relative, r + plain)
+        ratios = (top / bottom)[..., 0]
+        factor = np.exp(_half(a / top - b / bottom))
+        distance = _half((a - b * (top / bottom)) / bottom)
+        low = np.where(ratios > 0, ratios / factor, ratios - distance)
+        high = np.where(ratios > 0, ratios * factor, ratios + distance)
     return low, high
 
 

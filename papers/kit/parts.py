@@ -29,7 +29,7 @@ COLUMNS = {
     "estimate": "the value that the condition compares: a quantity, or a difference of two",
     "low": "lower end of its 95 % interval",
     "high": "upper end of its 95 % interval",
-    "relation": "below, at most, above, at least; between bound and top; around the bound",
+    "relation": "below, at most, above, at least; between bound and top",
     "bound": "what the estimate is compared with",
     "top": "the upper bound of between",
     "unit": "unit of the estimate",

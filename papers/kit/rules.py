@@ -64,8 +64,7 @@ class Statement:
     ----------
     keys : the numbers that it reads.
     read : what is compared, with its interval: a number, or a difference of two.
-    relation : `below`, `at most`, `above`, `at least`; `between` two bounds; or `around`, where the
-        interval is to hold the bound.
+    relation : `below`, `at most`, `above`, `at least`, or `between` two bounds.
     bound : what the value is compared with; the lower one of `between`.
     top : the upper bound of `between`; NaN for the other relations.
     """
@@ -79,8 +78,6 @@ class Statement:
     def state(self, numbers: Numbers) -> State:
         """Whether the statement holds; None where the interval has values of both kinds."""
         x = self.read(numbers)
-        if self.relation == "around":
-            return bool(x.low <= self.bound <= x.high)
         if self.relation == "between":
             if self.bound <= x.low and x.high <= self.top:
                 return True
@@ -213,12 +210,6 @@ def between(key: Key, bottom: float, top: float) -> Condition:
 def near(key: Key, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
     return _inside(key, target - margin, target + margin, f"within {margin:.6g} of {target:.6g}")
-
-
-def holds(key: Key, target: float) -> Condition:
-    """Whether a value's interval holds the target: nothing seen contradicts it."""
-    words = f"the interval of `{key}` holds {target:.6g}"
-    return _stated(words, Statement((key,), of(key).read, "around", target))
 
 
 def falls(*keys: Key) -> Condition:

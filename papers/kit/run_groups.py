@@ -22,66 +22,85 @@ def to_do(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
     Each has a name, its study, the runs that are not stored and the seconds that it will take on
     one core: of each run those of the last time, times its share of the work.
     """
-    entries = []
+    entries: list[dict[str, Any]] = []
     for study in studies:
-        if profile == PAPER and not study.at_paper:
-            continue
-        full, specs = (study.specs(study.resolve(p)) for p in ("full", profile))
-        paths = {name: store.run_path(study.name, "full", name) for name in full}
-        rates = {n: _seconds(p) / work(full[n]) for n, p in paths.items() if archive.exists(p)}
-        usual = median(rates.values() or [0.0])
-        for group in store.groups(specs):
-            left = [n for n, s in group.items() if not store.is_stored(study.name, profile, n, s)]
-            if left:
-                seconds = sum(work(spec) * rates.get(n, usual) for n, spec in group.items())
-                name = f"{study.name}.{left[0]}"
-                runs = ",".join(left)
-                entry = {"name": name, "study": study.name, "runs": runs, "seconds": round(seconds)}
-                entries.append(entry)
+        if profile != PAPER or study.at_paper:
+            entries += groups_of(study, profile)
     return sorted(entries, key=lambda entry: (entry["seconds"], entry["name"]))
+
+
+def groups_of(study: Study, profile: str) -> Iterator[dict[str, Any]]:
+    """The groups of one study that lack runs."""
+    rates = {}
+    for name, spec in study.specs(study.resolve("full")).items():
+        path = store.run_path(study.name, "full", name)
+        if archive.exists(path):
+            rates[name] = _seconds(path) / work(spec)
+    usual = median(rates.values() or [0.0])
+    for group in store.groups(study.specs(study.resolve(profile))):
+        lacking = [
+            name
+            for name, spec in group.items()
+            if not store.is_stored(study.name, profile, name, spec)
+        ]
+        if lacking:
+            seconds = sum(work(spec) * rates.get(name, usual) for name, spec in group.items())
+            yield {
+                "name": f"{study.name}.{lacking[0]}",
+                "study": study.name,
+                "runs": ",".join(lacking),
+                "seconds": round(seconds),
+            }
 
 
 def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
     """Lines of a listing: what each group costs, its first run, and how many it lacks."""
-    left = to_do(studies, profile)
-    stored = any(archive.names(store.results_dir() / s.name / "full") for s in studies)
-    if left and not stored:
-        folder = store.results_dir()
-        yield f"no run is stored in {folder}: the cost of {len(left)} groups is unknown"
+    entries = to_do(studies, profile)
+    folder = store.results_dir()
+    if entries and not any(archive.names(folder / study.name / "full") for study in studies):
+        yield f"no run is stored in {folder}: the cost of {len(entries)} groups is unknown"
         return
-    for entry in left:
+    for entry in entries:
         hours = entry["seconds"] / HOUR
         runs = entry["runs"].split(",")
         yield f"{hours:8.3g} core-hours  {entry['study']}/{runs[0]} ({len(runs)} runs)"
-    hours = sum(entry["seconds"] for entry in left) / HOUR
-    yield f"{len(left)} groups are not stored; they take about {hours:.3g} core-hours"
+    hours = sum(entry["seconds"] for entry in entries) / HOUR
+    yield f"{len(entries)} groups are not stored; they take about {hours:.3g} core-hours"
 
 
 def work(spec: Spec) -> float:
     """Rounds times seeds, participants and rows of the data, where a run names these."""
-    named = getattr(spec.problem, "keywords", {})
-    rows = getattr(spec.algorithm, "batch_size", None) or next(
-        filter(None, map(named.get, ROWS)), 1
-    )
     participants = getattr(spec.algorithm, "participants", None) or 1
-    return float(spec.rounds * len(spec.seeds) * participants * rows)
+    return float(spec.rounds * len(spec.seeds) * participants * rows_of(spec))
+
+
+def rows_of(spec: Spec) -> int:
+    """The rows that a participant takes in a round: a batch, or what the problem has."""
+    arguments = getattr(spec.problem, "keywords", {})
+    counts = [getattr(spec.algorithm, "batch_size", None), *map(arguments.get, ROWS)]
+    return next(filter(None, counts), 1)
 
 
 def hours_for(study: Study, claim: Claim, seeds: int) -> float:
     """Core-hours that the runs behind a claim take with so many seeds."""
-    paths = [store.stored_path(study.name, PAPER, name) for name in claim.runs]
-    seconds_a_seed = [_seconds(path) / len(store.config_of(path)["seeds"]) for path in paths]
-    return seeds * sum(seconds_a_seed) / HOUR
+    seconds = 0.0
+    for name in claim.runs:
+        path = store.stored_path(study.name, PAPER, name)
+        seconds += _seconds(path) / len(store.config_of(path)["seeds"])
+    return seeds * seconds / HOUR
 
 
 def hours_at_scale(study: Study, claim: Claim) -> float:
     """Core-hours that the runs behind a claim take in the paper's setting; 0 where it has none."""
     if not study.at_paper:
         return 0.0
-    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
-    paths = {name: store.run_path(study.name, "full", name) for name in claim.runs}
-    seconds = (_seconds(paths[n]) * work(paper[n]) / work(full[n]) for n in claim.runs)
-    return sum(seconds) / HOUR
+    full = study.specs(study.resolve("full"))
+    paper = study.specs(study.resolve(PAPER))
+    seconds = 0.0
+    for name in claim.runs:
+        path = store.run_path(study.name, "full", name)
+        seconds += _seconds(path) * work(paper[name]) / work(full[name])
+    return seconds / HOUR
 
 
 @archive.cached

@@ -18,7 +18,6 @@ from papers.kit.rules import (
     any_of,
     between,
     falls,
-    holds,
     least,
     most,
     near,
@@ -155,7 +154,6 @@ def test_a_verdict_shows_its_counts():
         (2 * of("a") > of("c"), (-1.0, -2.0, 0.0), "above", (0.0, nan)),
         (most("x") <= 3.9, (4.0, 4.0, 4.0), "at most", (3.9, nan)),
         (near("b", 2.2, 0.5), (2.0, 1.75, 2.5), "between", (1.7, 2.7)),
-        (holds("b", 2.2), (2.0, 1.75, 2.5), "around", (2.2, nan)),
         # of several comparisons the least clear of those that decide
         (rises("a", "b", "c"), (1.0, 0.25, 2.0), "above", (0.0, nan)),
         (all_of(of("a") > 0, of("b") < 1, of("c") < 1), (2.0, 1.75, 2.5), "below", (1.0, nan)),
