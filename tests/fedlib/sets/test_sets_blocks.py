@@ -7,7 +7,7 @@ import torch
 from torch.func import vmap
 
 import fedlib as fl
-from fedlib.sets.vertices import OneEntry, gauge_of, wire_of
+from fedlib.sets.vertices import OneEntry, Several, gauge_of, wire_of
 from tests.helpers.expect import refuses
 
 PARTS = (fl.L1Ball(2.0), fl.Ball(3.0), fl.Box(-1.0, 2.0), fl.NuclearBall(1.0, 2, 3), fl.Simplex())
@@ -123,6 +123,13 @@ def test_a_set_of_one_s_own_is_asked_for_its_format_in_so_many_dimensions():
             return OneEntry(float(dim))
 
     assert wire_of(Own(), 7) == OneEntry(7.0)
+
+
+def test_every_format_has_a_part_of_its_own():
+    wire = Several((OneEntry(1.0),), (2, 2))
+    for call in (lambda: wire.layout(4), lambda: wire.encode(torch.eye(2).flatten())):
+        with pytest.raises(ValueError, match="longer"):
+            call()
 
 
 def test_a_product_has_a_part():
