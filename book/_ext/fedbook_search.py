@@ -12,9 +12,8 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
@@ -22,8 +21,9 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 
 #: What is no prose, or stands in the page for other reasons than to be read.
 SKIPPED = (
-    "script, style, svg, img, pre, div.highlight, .headerlink, .math, div.toctree-wrapper, "
-    "button, nav, details.hide > summary, .forest-plot td"
+    "script, style, svg, img, div.highlight:not(:has(.read)), .headerlink, div.math, "
+    "div.toctree-wrapper, button, nav, details.hide > summary, .forest-plot td, .figure-files, "
+    "details.reproduce > :not(:has(table))"
 )
 #: Places inside a section that are records of their own, and words for what they are.
 PLACES = {
@@ -35,11 +35,21 @@ PLACES = {
 }
 TITLE_WORDS = 14  # that a record without a heading is called by
 CLAIM = re.compile(r"claim-(\w+)-(\w+)")
-VERDICTS = "verdicts"  # the section of a study that prints its claims again
+#: Sections that repeat what another place says: a study's claims, and what a note's tests assert.
+SORTS = {"verdicts": "claim", "checks": "check"}
+SEVERAL = 2  # bold leads that divide a section
+#: What a figure or a table is called on its page, and what in the paper.
+NUMBERED = re.compile(r"(?:Fig\.|Table) \d+(?: \(the paper's ([^)]*)\))?\.")
+PRINTED = re.compile(r"((?:Figure|Table)s? \d[^.]*)\.")
+#: A cell of a table without words, such as `0.87 [0.81, 0.92]`.
+NUMBERS = re.compile(r"[\W\d_]*")
+#: An output of a cell that is the message of an error: it says what must be.
+MESSAGE = re.compile(r"\bmust\b|\w+Error: |Diverged: ")
 #: A formula that is a single symbol, such as the sharpness beta.
 SYMBOL = re.compile(r"\\\((\\?[A-Za-z]+|[A-Za-z]/[A-Za-z])(?:_\w)?\\\)")
+NORM = re.compile(r"\\\(\\ell_\{?([12]|\\infty)\}?\\\)")
 SPACE = re.compile(r"\s+")
-LOOSE = re.compile(r" ([,.;:)\]])")
+LOOSE = re.compile(r" (?=[,.;:)\]])|(?<=[(\[]) ")
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class Record:
     trail : the chapter and the headings above the place.
     names : what the place is called elsewhere, such as a claim by its number.
     text : its prose.
-    sort : `section`, or one of the words in `PLACES`.
+    sort : `section`, or one of the words in `SORTS` and `PLACES`.
     """
 
     url: str
@@ -68,7 +78,7 @@ class Record:
 def words(element: Tag) -> str:
     """The text of an element, on one line."""
     text = SPACE.sub(" ", element.get_text(" ")).strip()
-    return LOOSE.sub(r"\1", text)  # where a formula or a link ended
+    return LOOSE.sub("", text)  # where a formula or a link begins or ends
 
 
 def records_of(url: str, html: str, chapter: str) -> Iterator[Record]:
@@ -79,6 +89,14 @@ def records_of(url: str, html: str, chapter: str) -> Iterator[Record]:
         return
     for formula in article.select("span.math"):
         spell(formula)
+    for output in article.select(".cell_output pre, .highlight-bash pre"):
+        if output.find_parent(class_="highlight-bash") or MESSAGE.search(output.get_text()):
+            output["class"] = "read"
+    for cell in article.select("td"):
+        if NUMBERS.fullmatch(cell.get_text()):
+            cell.clear()
+    for caption in article.select("figcaption, caption"):
+        rename(caption)
     for element in article.select(SKIPPED):
         element.decompose()
     page = words(heading)
@@ -87,17 +105,17 @@ def records_of(url: str, html: str, chapter: str) -> Iterator[Record]:
         title = section.find(re.compile("h[1-6]"), recursive=False)
         if not isinstance(title, Tag):
             continue
-        above = [words(h) for h in headings_above(section)]
         anchor = "" if title.name == "h1" else f"#{section.get('id', '')}"
-        yield Record(
+        whole = Record(
             url=f"{url}{anchor}",
             page=page,
             title=words(title),
-            trail=" › ".join([chapter, *above]).strip(" ›"),
-            names=lead_words(section),
-            text=own_text(section),
-            sort="claim" if section.get("id") == VERDICTS else "section",
+            trail=" › ".join([chapter, *map(words, headings_above(section))]).strip(" ›"),
+            names=" ".join(printed_places(section)),
+            text="",
+            sort=SORTS.get(str(section.get("id")), "section"),
         )
+        yield from parts_of(section, whole)
 
 
 def headings_above(section: Tag) -> Iterator[Tag]:
@@ -108,28 +126,71 @@ def headings_above(section: Tag) -> Iterator[Tag]:
             yield heading
 
 
-def own_text(section: Tag) -> str:
-    """The prose of a section without its heading and the sections in it."""
+def parts_of(section: Tag, whole: Record) -> Iterator[Record]:
+    """The record of a section without the sections in it.
+
+    Bold words that begin a paragraph serve as a heading. If a section has several of them, each
+    paragraph with what follows is a record of its own.
+    """
     children = [child for child in section.find_all(recursive=False) if isinstance(child, Tag)]
     prose = [child for child in children if child.name != "section" and not is_heading(child)]
-    return " ".join(filter(None, map(words, prose)))
+    leads = [child for child in prose if lead(child)]
+    is_page = "#" not in whole.url
+    if len(leads) < SEVERAL or is_page or whole.sort != "section":
+        yield replace(
+            whole,
+            names=" ".join(filter(None, [*map(lead, leads), whole.names])),
+            text=" ".join(filter(None, map(words, prose))),
+        )
+        return
+    part = whole
+    texts: list[str] = []
+    for child in prose:
+        if child in leads:
+            yield replace(part, text=" ".join(filter(None, texts)))
+            part = replace(
+                whole, title=lead(child), trail=f"{whole.trail} › {whole.title}", names=""
+            )
+            texts = []
+        texts.append(words(child))
+    yield replace(part, text=" ".join(filter(None, texts)))
 
 
-def lead_words(section: Tag) -> str:
-    """The bold words that begin paragraphs of a section, which serve as headings."""
-    leads = []
-    for paragraph in section.find_all("p", recursive=False):
-        first = next(paragraph.children, None)
-        if isinstance(first, Tag) and first.name == "strong":
-            leads.append(words(first))
-    return " ".join(leads)
+def lead(element: Tag) -> str:
+    """The bold words that begin a paragraph, or nothing."""
+    if element.name != "p":
+        return ""
+    first = next(element.children, None)
+    if not isinstance(first, Tag) or first.name != "strong":
+        return ""
+    return words(first).strip(" .:,")
+
+
+def rename(caption: Tag) -> None:
+    """Call a figure or a table by its number in the paper, not by that on its page."""
+    label = caption.find(string=NUMBERED)
+    match = NUMBERED.search(label) if label else None
+    if label and match:
+        label.replace_with(label.replace(match[0], f"{match[1]}." if match[1] else ""))
+
+
+def printed_places(section: Tag) -> Iterator[str]:
+    """What the captions of a section call its figures and tables, if they are those of a paper."""
+    for caption in section.select("figcaption, caption"):
+        match = PRINTED.match(words(caption))
+        if match and caption.find_parent("section") is section:
+            yield match[1]
 
 
 def spell(formula: Tag) -> None:
-    """Replace a formula that is a single symbol by its name, such as `beta`."""
-    match = SYMBOL.fullmatch(formula.get_text().strip())
-    if match:
+    """Replace a formula by dots, a single symbol by its name (`beta`), and a norm by `l1`."""
+    text = formula.get_text().strip()
+    if match := NORM.fullmatch(text):
+        formula.replace_with(f"l{match[1]}")
+    elif match := SYMBOL.fullmatch(text):
         formula.replace_with(match[1].removeprefix("\\"))
+    else:
+        formula.replace_with("…")
 
 
 def is_heading(element: Tag) -> bool:
@@ -146,8 +207,10 @@ def place_records(article: Tag, url: str, page: str, chapter: str) -> Iterator[R
             explanation = element.find_next_sibling("dd") if element.name == "dt" else None
             if isinstance(explanation, Tag):
                 elements.append(explanation)
-            text = " ".join(map(words, elements))
             anchor = str(element["id"])
+            text = " ".join(map(words, elements))
+            if sort == "API" and isinstance(explanation, Tag):
+                text = words(explanation)
             yield Record(
                 url=f"{url}#{anchor}",
                 page=page,
@@ -167,12 +230,21 @@ def place_title(element: Tag, text: str, sort: str) -> str:
     """What a record is called: its name, or the first words of its text."""
     anchor = str(element["id"])
     if sort == "API":
-        return anchor.removeprefix("fedlib.")
+        return ".".join(anchor.split(".")[-2:])
     if sort == "term":
         return words(element)
     heading = element.select_one("p.admonition-title") if sort == "statement" else None
     if heading is not None:
         return words(heading)
+    if sort == "claim":
+        place, sentence = element.find_all("p", limit=2)
+        number = words(place).split()[0]
+        return f"{number} {first_words(words(sentence))}"
+    return first_words(text)
+
+
+def first_words(text: str) -> str:
+    """The beginning of a text, to call it by."""
     return " ".join(text.split()[:TITLE_WORDS])
 
 
@@ -202,22 +274,26 @@ def below(app: Sphinx, docname: str) -> Iterator[str]:
         yield from below(app, name)
 
 
+def script(root: Path, chapters: dict[str, str]) -> str:
+    """The records of built pages, whose chapters are given by address, as a script."""
+    records: list[dict[str, str]] = []
+    for url, chapter in chapters.items():
+        path = root / url
+        if path.is_file():
+            records += map(asdict, records_of(url, path.read_text(encoding="utf-8"), chapter))
+    data = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
+    return f"window.bookRecords = {data};\n"
+
+
 def write(app: Sphinx, error: Exception | None) -> None:
     """Writes the records, and puts the search in the place of Sphinx's own."""
     if error is not None or app.builder.name != "html":
         return
     root = Path(app.outdir)
     captions = chapters(app)
-    records: list[dict[str, Any]] = []
-    for docname in sorted(app.env.found_docs):
-        path = root / f"{docname}.html"
-        if path.is_file():
-            html = path.read_text(encoding="utf-8")
-            chapter = captions.get(docname, "")
-            records += map(asdict, records_of(f"{docname}.html", html, chapter))
-    data = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
+    urls = {f"{docname}.html": captions.get(docname, "") for docname in sorted(app.env.found_docs)}
     static = root / "_static"
-    (static / "search-data.js").write_text(f"window.bookRecords = {data};\n", encoding="utf-8")
+    (static / "search-data.js").write_text(script(root, urls), encoding="utf-8")
     shutil.copy(static / "search.js", static / "searchtools.js")
     # the theme's pages name this file; Sphinx's index of words is not needed
     (root / "searchindex.js").write_text("", encoding="utf-8")

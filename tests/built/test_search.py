@@ -48,6 +48,29 @@ def test_code_and_formulas_are_not_searched(records):
         assert "from fedlib import" not in record["text"]
 
 
+def test_an_error_and_a_command_of_the_shell_are_searched(records, screen):
+    prose = " ".join(record["text"] for record in records)
+    assert "must hold the column" in prose
+    found = pages(screen, "ValueError: from_frame: frame must hold the column 'age', got ['year']")
+    assert found[0] == "notebooks/tutorial_problem.html"
+    assert "book/rerun.html" in pages(screen, "make reproduce NAME=np_workshop")[:3]
+
+
+def test_bold_words_that_begin_paragraphs_are_headings(records):
+    titles = {(r["url"].partition("#")[0], r["title"]) for r in records}
+    assert ("book/methods/fedsgm.html", "Sharpness beta") in titles
+    assert ("notebooks/tutorial_algorithm.html", "The method overwrites the state") in titles
+    whole = [r for r in records if r["url"] == "book/methods/fedsgm.html"]
+    assert len(whole) == 1
+
+
+def test_a_figure_and_a_table_are_called_as_in_their_paper(records, screen):
+    assert not any(re.search(r"\bFig\. \d+ \(", record["text"]) for record in records)
+    for asked in ("FedSGM Figure 5", "fedsgm fig. 5", "FedSGM fig 5"):
+        assert pages(screen, asked)[0] == "notebooks/np_unified.html"
+    assert pages(screen, "fedfw tab. 3")[0] == "notebooks/fw_stochastic.html"
+
+
 @pytest.mark.parametrize(
     ("asked", "same"),
     [
@@ -57,6 +80,11 @@ def test_code_and_formulas_are_not_searched(records):
         ("run it on a GPU", "run it on cuda"),
         ("learning rate", "step size"),
         ("errata of the papers", "What are the mistakes in the papers?"),
+        ("communication", "comunication"),  # a word that stands for another one
+        ("demographic parity", "demgraphic paritiy"),
+        ("mini-batch SGD", "minibatch sgd"),
+        ("top-k compressor", "top_k compressor"),
+        ("bandwidth", "bits"),  # the first is not in the book
     ],
 )
 def test_a_search_forgives(screen, asked, same):
@@ -76,6 +104,7 @@ def test_a_claim_an_erratum_and_a_name_of_the_library_are_found(screen):
     assert results(screen, "fedcmoo/C12")[0] == "book/claims.html#claim-fedcmoo-C12"
     assert results(screen, "erratum Y1")[0] == "book/errata.html#erratum-Y1"
     assert "book/api.html" in pages(screen, "NuclearBall")
+    assert results(screen, "fedlib.from_frame(")[0] == "book/api.html#fedlib.problems.from_frame"
 
 
 def test_a_greek_letter_is_found_by_its_name(screen, records):
@@ -84,6 +113,19 @@ def test_a_greek_letter_is_found_by_its_name(screen, records):
     assert "rho and gamma" in prose
     assert "book/methods/fedsgm.html" in pages(screen, "how large should beta be")[:3]
     assert pages(screen, "sharpness β") == pages(screen, "sharpness beta")
+
+
+def test_a_norm_is_found_as_it_is_typed(screen):
+    assert (
+        pages(screen, "ℓ1 ball")[:3]
+        == pages(screen, "l_1 ball")[:3]
+        == pages(screen, "l1 ball")[:3]
+    )
+
+
+def test_a_word_of_a_question_is_looked_for_if_it_stands_alone(screen):
+    assert pages(screen, "example")
+    assert pages(screen, "example of error feedback") == pages(screen, "error feedback")
 
 
 def test_prose_comes_before_the_api(screen):
