@@ -10,8 +10,8 @@
 # because the runs have one seed and few rounds, and FSMGDA does not learn.
 #
 # This page repeats Figure 3 of the FedCMOO paper {cite}`askin2025fedcmoo`, which compares the test losses of *FSMGDA*,
-# *FedCMOO* and *FedCMOO-Pref* after equal rounds and after equal uploads. One message-passing network with eleven
-# linear decoders predicts eleven properties of the molecules of QM9, which are split at random among twenty clients.
+# *FedCMOO* and *FedCMOO-Pref* after equal rounds and after equal uploads. One graph neural network, which passes
+# messages along bonds and has eleven linear decoders, predicts eleven properties of the molecules of QM9, which are split at random among twenty clients.
 # Four clients take part in a round, and each does fourteen minibatch steps of Adam.
 #
 # Our batches have {result}`cmoo_qm9/batch:.0f` molecules (the paper's 128). FedCMOO and FedCMOO-Pref run for

@@ -1,6 +1,8 @@
 # %% [markdown]
 # # Fair classification
 #
+# Does a network treat men and women alike, and what does it cost to demand it?
+#
 # **The book's result.** Without the constraint, the network's mean outputs for men and for women differ by
 # {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap, at the price of one or two
 # points of test accuracy. Of the tuned federated methods, soft FedSGM has the smallest gap but not the smallest loss:
@@ -11,7 +13,8 @@
 #
 # This page reproduces Figure 7 of the full paper {cite}`fedsgm2025`. A network predicts from census data who earns more
 # than 50,000 dollars {cite}`becker1996adult`. Its mean outputs for two groups, men and women, may differ by at
-# most $\epsilon=0.05$ (demographic parity, a kind of group fairness). Five of ten clients of unequal size and
+# most $\epsilon=0.05$ (demographic parity, a kind of group
+# fairness; others, such as equal error rates in both groups, are not tested). Five of ten clients of unequal size and
 # composition take part in a round, and each takes two minibatch steps.
 #
 # The loss of each centralized method falls faster than that of its federated counterpart. On thirty seeds, the

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Sampled clients
+# # Partial participation: sampled clients
 #
 # This note is about partial participation of the clients in FedSGM: what a theorem can promise if a round samples some
 # of them. If only $n$ of the $N$ clients take part in a round, the server makes its step with a sample mean of the

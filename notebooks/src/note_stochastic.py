@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Minibatches
+# # Minibatches: stochastic gradients and constraint values
 #
 # In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. This
 # note proves F's Theorem 9, which extends {prf:ref}`part-theorem-4` to minibatches, and its lemmas.

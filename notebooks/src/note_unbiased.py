@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Unbiased compression, without memory
+# # Unbiased compression, without error feedback
 #
 # In FedSGM's workshop paper {cite}`upadhyay2025switching` (W below), clients compress the sum of their steps by a
-# random, unbiased compressor, without error feedback. This note proves Lemmas 3 to 5 of W and corrects Theorems 1 and 2
+# random, unbiased compressor, without error feedback: they keep no memory of what a message left out. This note proves Lemmas 3 to 5 of W and corrects Theorems 1 and 2
 # on hard and soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the
 # constant $\Gamma$ of the threshold.
 #

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Weakly convex objectives
 #
-# In Theorem 10 of {cite}`fedsgm2025` (F below) the objectives $f_j$ need only be weakly convex. FedSGM then approaches
+# In Theorem 10 of {cite}`fedsgm2025` (F below) the objectives $f_j$ need not be convex, only weakly convex: convex
+# after a quadratic is added. FedSGM then approaches
 # a stationary point of the constrained problem instead of a minimizer. This note proves the theorem with all constants.
 # Our version allows a smaller weight $\hat\rho$ of the prox term ({eq}`eq-weak-prox`) and takes a smaller threshold.
 #

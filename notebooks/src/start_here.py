@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Start here
 #
-# **For whom?** For readers who know Python and what a gradient is. You need no constrained optimization. The page takes
-# about twenty minutes.
+# This tutorial is an introduction for beginners. It takes about twenty minutes.
+#
+# **Prerequisites.** You know Python and what a gradient is. You need no constrained optimization.
 #
 # *Federated learning* means that many clients train one model together while their data stay with them: a server sends
 # them the model, they send back what to change.

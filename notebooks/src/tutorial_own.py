@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Bring your own
+# # Bring your own data
 #
-# In each of five situations, at most fifteen lines of code lead from the data to a curve. Choose the situation closest
+# In each of five situations, at most fifteen lines of code lead from the data to a plot of the training curve. Choose the situation closest
 # to yours and replace its data by your own. Two further tutorials explain [a problem with a
 # constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
 
@@ -104,7 +104,7 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 # ## A list of DataLoaders, and a module
 #
 # `from_clients` takes one entry for each client. An entry is a DataLoader or a Dataset (read once, with its
-# `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`.
+# `collate_fn`), for example of a folder of images, a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`.
 # Measures are computed without dropout.
 
 # %%
@@ -143,7 +143,7 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # %% [markdown]
 # ## Clients of very unequal size
 #
-# To compute clients together, the library pads their data to equal length, but only within groups of clients of similar
+# Clients may hold very different amounts of data. To compute clients together, the library pads their data to equal length, but only within groups of clients of similar
 # size. Minibatches are drawn with replacement, even from a client with fewer rows than a minibatch. With
 # `replace(problem, whole_batches=True)`, such a client uses each row once. By default, as in the papers, all clients
 # have equal weights. `weights="rows"` weighs all *rows* equally, as in the original FedAvg
@@ -237,7 +237,8 @@ show({"FedCMOO": trace}, "f_2")
 #
 # To continue a finished run, pass `start=trace`; the result equals that of one longer run. With `checkpoint="run.pt"`,
 # a later process can continue the run. A `callback` sees every evaluation and can stop the run or keep a copy of the
-# best model. `schedules` multiplies a field of the method by a function of the round.
+# best model. If the model becomes infinite or NaN, the run stops with `fl.Diverged`, which names the round and holds the
+# last finite state: take a smaller step size. `schedules` multiplies a field of the method by a function of the round.
 
 # %%
 best = {}

@@ -98,7 +98,7 @@ problem = problems.from_frame(
 
 # %% [markdown]
 # `problems.from_frame` has already tested the network, each function and its gradient on the hospitals' rows. For data
-# that are not a table, such as pictures, use `problems.from_clients`, as in [Bring your own](tutorial_own.ipynb).
+# that are not a table, such as pictures, use `problems.from_clients`, as in [Bring your own data](tutorial_own.ipynb).
 
 # %% tags=["nbval-check-output"]
 print(f"{problem.num_clients} clients with {problem.sizes} rows")
