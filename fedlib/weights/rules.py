@@ -12,6 +12,7 @@ AISTATS 2025, Algorithm 2, eqs. (5), (15).
 from dataclasses import dataclass
 from typing import Annotated, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -127,7 +128,7 @@ class FixedWeights(checks.Checked):
         objectives = len(before)
         rule = f"hold a number for each of {objectives} objectives"
         checks.require(count == objectives, "FixedWeights", "values", rule, count)
-        weights = gram.new_tensor(self.values)
+        weights = torch.tensor(self.values, dtype=gram.dtype, device=gram.device)
         return weights / weights.sum()
 
 
