@@ -130,9 +130,10 @@ def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[Heal
 
 def first_fit(run: str, patterns: Mapping[str, T], usual: T) -> T:
     """What stands under the first pattern that a run's name fits; the usual if under none."""
-    return next(
-        (fitting for pattern, fitting in patterns.items() if fnmatchcase(run, pattern)), usual
-    )
+    for pattern, entry_of_pattern in patterns.items():
+        if fnmatchcase(run, pattern):
+            return entry_of_pattern
+    return usual
 
 
 def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) -> str:
@@ -142,9 +143,9 @@ def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) ->
     of the seeds or more.
     """
     watched = watched if isinstance(watched, tuple) else (watched,)
-    judged = [
-        opened_check for check in watched or by_name(trace) for opened_check in check.opened(trace)
-    ]
+    judged: list[HealthCheck] = []
+    for check in watched or by_name(trace):
+        judged += check.opened(trace)
     if broken := not_finite(trace, judged):
         return broken
     if not judged or judged[0].rests:
@@ -293,9 +294,9 @@ def stem(metric: str) -> str:
     return metric.split("[")[0].rstrip("0123456789*").rstrip("_")
 
 
-def listed(metrics: Sequence[str]) -> str:
-    """The first of some metrics, and how many more."""
-    return "".join(metrics[:1]) + (f" and {len(metrics) - 1} more" if len(metrics) > 1 else "")
+def listed(texts: Sequence[str]) -> str:
+    """The first of some texts, and how many more."""
+    return "".join(texts[:1]) + (f" and {len(texts) - 1} more" if len(texts) > 1 else "")
 
 
 def phrase(problem: str, seeds: Seeds) -> str:
@@ -339,22 +340,28 @@ class Needs:
         health: Mapping[str, str],
     ) -> str:
         """What is missing, in words that follow "because"; empty if nothing is."""
-        lacking = [why for run in runs for why in self._of_run(run, configs, stored)]
-        lacking += [
-            f"{name} is {value!r}, the paper's setting {full_value!r}"
-            for name, (value, full_value) in changed.items()
-            if name in self.parameters
-        ]
+        lacking: list[str] = []
+        for run in runs:
+            lacking += self._of_run(run, configs, stored)
+        for name, (value, full_value) in changed.items():
+            if name in self.parameters:
+                lacking.append(f"{name} is {value!r}, the paper's setting {full_value!r}")
         lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
         if not self.exact:
-            lacking += self._too_few([run for run in runs if run in configs], configs)
-            lacking += [
-                f"{spoken(run, configs.get(run, {}))} is not healthy: {health[run]}"
-                for run in runs
-                if health.get(run) and not any(fnmatchcase(run, pattern) for pattern in self.dead)
-            ]
-        others_too = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
-        return f"{lacking[0]}{others_too}" if lacking else ""
+            lacking += too_few_seeds({run: configs[run] for run in runs if run in configs})
+            lacking += self._ill(runs, configs, health)
+        if len(lacking) > 1:
+            return f"{lacking[0]} (and {len(lacking) - 1} more)"
+        return "".join(lacking)
+
+    def _ill(
+        self, runs: Iterable[str], configs: Mapping[str, Config], health: Mapping[str, str]
+    ) -> Iterator[str]:
+        """The runs in ill health that the claim is not about."""
+        for run in runs:
+            expected = any(fnmatchcase(run, pattern) for pattern in self.dead)
+            if health.get(run) and not expected:
+                yield f"{spoken(run, configs.get(run, {}))} is not healthy: {health[run]}"
 
     def _of_run(
         self, run: str, configs: Mapping[str, Config], stored: Mapping[str, Config]
@@ -366,28 +373,36 @@ class Needs:
         if run not in configs:
             yield f"the run {run} is not among these"
             return
-        config, stored_config = (
-            {k: v for k, v in c[run].items() if k not in ("bits", "labels", "seeds")}
-            for c in (configs, stored)
-        )
-        for where, (a, b) in differences(config, stored_config):
-            value, stored_value = (x if x == MISSING else repr(x) for x in (a, b))
-            yield f"{run} has {where} {value}, the paper's setting {stored_value}"
+        config = computed_part(configs[run])
+        for where, (value, stored_value) in differences(config, computed_part(stored[run])):
+            yield f"{run} has {where} {shown(value)}, the paper's setting {shown(stored_value)}"
         for where, paper_value in self.paper.items():
-            have = entry(config, where)
+            value = entry(config, where)
             if where == "rounds":
-                if have < ROUNDS * paper_value:
-                    share = f"{have} of the paper's {paper_value} rounds"
+                if value < ROUNDS * paper_value:
+                    share = f"{value} of the paper's {paper_value} rounds"
                     yield f"{spoken(run, config)} has {share}, a third is needed"
-            elif have != MISSING and not same(have, paper_value):
-                yield f"{run} has {where} {have!r}, the paper {paper_value!r}"
+            elif value != MISSING and not same(value, paper_value):
+                yield f"{run} has {where} {value!r}, the paper {paper_value!r}"
 
-    def _too_few(self, runs: Iterable[str], configs: Mapping[str, Config]) -> Iterator[str]:
-        for run, seeds in seeds_of({run: configs[run] for run in runs}).items():
-            if len(seeds) < SEEDS:
-                several = f"{len(seeds)} seed{'s' * (len(seeds) != 1)}"
-                example = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
-                yield f"{spoken(run, example)} has {several}, at least {SEEDS} are needed"
+
+def computed_part(config: Config) -> Config:
+    """A configuration without seeds, and without what is not computed from it."""
+    return {key: value for key, value in config.items() if key not in ("bits", "labels", "seeds")}
+
+
+def shown(value: Any) -> str:
+    """An entry of a configuration in words."""
+    return MISSING if value == MISSING else repr(value)
+
+
+def too_few_seeds(configs: Mapping[str, Config]) -> Iterator[str]:
+    """The runs with fewer seeds than an interval takes."""
+    for run, seeds in seeds_of(configs).items():
+        if len(seeds) < SEEDS:
+            example = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
+            count = f"{len(seeds)} seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+            yield f"{spoken(run, example)} has {count}, at least {SEEDS} are needed"
 
 
 def seeds_of(configs: Mapping[str, Config]) -> dict[str, set[int]]:

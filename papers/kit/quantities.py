@@ -542,9 +542,8 @@ class Quantities(Mapping[Key, Number]):
         fitting = [
             name
             for name, row_labels in self._by_measure.get(query.measure, [])
-            if all(row_labels[label] == sought[label] for label in row_labels if label in sought)
-            and all(label in row_labels for label in named)
-            and all(label in sought for label in row_labels)
+            if named.keys() <= row_labels.keys() <= sought.keys()
+            and all(value == sought[label] for label, value in row_labels.items())
         ]
         if len(fitting) != 1:
             raise KeyError(query)
