@@ -71,7 +71,8 @@ def gram(p: Params) -> Iterator[Spec]:
     for data in GREY:
         pref = method("pref", data, p)
         run = base(pref, data, p, p["gram_seeds"], p["gram_rounds"], dropout=True)
-        run = replace(run, algorithm=GramProbe(run.algorithm))
+        guarded: Any = run.algorithm
+        run = replace(run, algorithm=GramProbe(guarded))
         yield labelled(run, (*ERRORS, *SCALE_FREE), probe="gram", data=data)
     if p["colour_rounds"]:
         probe = GramProbe(method("pref", "cifar10_mnist", p))

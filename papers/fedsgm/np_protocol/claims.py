@@ -21,7 +21,6 @@ from papers.fedsgm.np_unified.claims import (
     CURVES,
     FEW,
     GROUPS,
-    MEMBERS,
     NAMED,
     OF_COMPRESSION,
     RHOS,
@@ -35,7 +34,7 @@ from papers.fedsgm.np_unified.claims import (
     null,
     steadily,
 )
-from papers.fedsgm.np_unified.runs import MODES
+from papers.fedsgm.np_unified.runs import MEMBERS, MODES
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.quantities import Label, Query, name_of, names_of
