@@ -75,7 +75,17 @@ const BookSearch = {
     "3 three",
     "4 four",
     "5 five",
+    "6 six",
+    "7 seven",
+    "8 eight",
+    "9 nine",
     "10 ten",
+    "20 twenty",
+    "30 thirty",
+    "40 forty",
+    "50 fifty",
+    "60 sixty",
+    "100 hundred",
   ],
 
   /* Terms of several words that are written in more than one way. */
@@ -303,8 +313,14 @@ const BookSearch = {
     return asked.slice(1).filter((term, i) => pairs.has(`${asked[i]} ${term}`)).length / (asked.length - 1);
   },
 
+  /* Whether a title has the words that are asked for, and no others. */
+  isTitle(section, asked) {
+    const terms = BookSearch.tokens(section.title).map(BookSearch.term).filter((term) => term);
+    return terms.every((term) => asked.includes(term)) && asked.every((term) => terms.includes(term));
+  },
+
   /* Sections, each with its score: what BM25 says, more if it has more of the words, and rarer ones,
-     and if they stand side by side. */
+     and if they stand side by side or are the title. */
   sections(query) {
     const trust = BookSearch.ask(query);
     const asked = [...trust.keys()];
@@ -328,7 +344,10 @@ const BookSearch = {
       return { ...result, score };
     });
     sections.sort(nearestFirst);
-    for (const section of sections.slice(0, 60)) section.score *= 1 + BookSearch.neighbours(section, asked);
+    for (const section of sections.slice(0, 60)) {
+      const title = BookSearch.isTitle(section, asked) ? 1 : 0;
+      section.score *= 1 + title + BookSearch.neighbours(section, asked);
+    }
     return { sections: sections.sort(nearestFirst), share };
   },
 

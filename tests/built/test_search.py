@@ -128,6 +128,11 @@ def test_a_word_of_a_question_is_looked_for_if_it_stands_alone(screen):
     assert pages(screen, "example of error feedback") == pages(screen, "error feedback")
 
 
+def test_a_page_that_is_called_so_comes_first(screen):
+    assert results(screen, "FedFW")[0] == "book/methods/fedfw.html"
+    assert results(screen, "explain FedCMOO")[0] == "book/methods/fedcmoo.html"
+
+
 def test_prose_comes_before_the_api(screen):
     found = pages(screen, "which method")
     assert found[0] == "book/methods/index.html"
