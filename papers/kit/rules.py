@@ -117,9 +117,6 @@ class Condition:
     holds: Callable[[Numbers], State]
     statements: tuple[Statement, ...] = ()
 
-    def __and__(self, condition: Condition) -> Condition:
-        return all_of(self, condition)
-
     def shown(self, numbers: Numbers) -> Statement | None:
         """The comparison that stands for the condition: the least clear of those that decide."""
         state = self.holds(numbers)

@@ -7,7 +7,7 @@ from papers.fedcmoo.qm9.runs import DEFAULTS, TASKS
 from papers.kit.claims import PaperValue
 from papers.kit.health import Needs
 from papers.kit.quantities import Query, names_of
-from papers.kit.rules import Control, Rule, Term, near, of, value
+from papers.kit.rules import Control, Rule, Term, all_of, near, of, value
 
 OBJECTIVES = (2, 5, 11, 40)
 OURS = {"fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
@@ -29,7 +29,7 @@ C8 = Rule(
         )
         < 0,
         "at equal upload the mean test loss is below FSMGDA's, by more than at equal rounds": {
-            text: (gap("upload", method) < 0) & (gap("upload", method) < gap("rounds", method))
+            text: all_of(gap("upload", method) < 0, gap("upload", method) < gap("rounds", method))
             for method, text in OURS.items()
         },
         "at equal rounds FedCMOO's test loss is below FSMGDA's": {

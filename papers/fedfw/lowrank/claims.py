@@ -6,7 +6,7 @@ from papers.fedfw.lowrank.runs import DEFAULTS
 from papers.kit.claims import Claim
 from papers.kit.health import Needs
 from papers.kit.quantities import names_of
-from papers.kit.rules import Condition, Control, Rule, Term, least, most
+from papers.kit.rules import Condition, Control, Rule, Term, all_of, least, most
 
 EXACT = 1e-5  # of the radius, in float32; and of singular values
 SHORT = ("l1", "simplex", "nuclear", "box")
@@ -20,7 +20,7 @@ def worst(measure: str, convex_set: str) -> Term:
 def one_entry(convex_set: str) -> Condition:
     """Whether every message for a set has exactly one nonzero entry."""
     fewest = least("fewest", kind="messages", set=convex_set)
-    return (worst("most", convex_set) <= 1) & (fewest >= 1)
+    return all_of(worst("most", convex_set) <= 1, fewest >= 1)
 
 
 C11 = Rule(

@@ -93,7 +93,7 @@ def along(
 
 def within(a: Query, b: Query, margin: float) -> Condition:
     """Whether the mean of `a` is that of `b` but for a share of it: equivalence, seed by seed."""
-    inside = (of(a) <= (1 + margin) * of(b)) & (of(a) >= (1 - margin) * of(b))
+    inside = kit.all_of(of(a) <= (1 + margin) * of(b), of(a) >= (1 - margin) * of(b))
     return replace(inside, words=f"`{a}` within {100 * margin:.3g} % of `{b}`", keys=(a, b))
 
 
