@@ -76,26 +76,50 @@ def ticks_of(axis):
     return {round(place): text for place, text in zip(places, texts, strict=False) if text}
 
 
-def known_values(frame, words):
-    """The numbers in rows of a frame that have some words, and their means and medians by run."""
-    has = pd.Series(False, index=frame.index)
-    for name in frame.columns:
-        column = frame[name]
-        if pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
-            has |= column.map("{:g}".format).isin([words, words.rpartition("= ")[2]])
-        else:
-            has |= column.astype(str) == words
-    rows = frame[has]
-    numbers = rows.select_dtypes("number")
-    apart = [name for name in ("run", "metric") if name in rows]
-    apart += [name for name in rows if name not in (*apart, *numbers)]
-    groups = numbers.groupby([rows[name] for name in apart], observed=True, dropna=False)
-    values = [numbers.to_numpy().ravel()]
-    if len(rows):
-        values += [groups.mean().to_numpy().ravel(), groups.median().to_numpy().ravel()]
-        values.append(numbers.mean().to_numpy())
-    together = np.concatenate(values)
-    return np.sort(together[np.isfinite(together)])
+class KnownValues:
+    """The numbers of a frame by the words that its rows have."""
+
+    def __init__(self, frame):
+        self.frame = frame
+        self.numbers = frame.select_dtypes("number")
+        self.texts = {}
+        self.formatted = {}
+        for name in frame.columns:
+            column = frame[name]
+            if pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
+                self.formatted[name] = column.map("{:g}".format)
+            else:
+                self.texts[name] = column.astype(str)
+        self.apart = [name for name in ("run", "metric") if name in frame]
+        self.apart += [name for name in frame if name not in (*self.apart, *self.numbers)]
+        self.by_words = {}
+
+    def of(self, words):
+        """The numbers in rows that have some words, and their means and medians by run."""
+        if words not in self.by_words:
+            self.by_words[words] = self.chosen(self.rows_with(words))
+        return self.by_words[words]
+
+    def rows_with(self, words):
+        """Which rows have some words, or the number that a title has behind an equals sign."""
+        has = pd.Series(False, index=self.frame.index)
+        for column in self.texts.values():
+            has |= column == words
+        for column in self.formatted.values():
+            has |= column.isin([words, words.rpartition("= ")[2]])
+        return has
+
+    def chosen(self, has):
+        """The finite numbers of some rows and their means and medians, sorted."""
+        numbers = self.numbers[has]
+        values = [numbers.to_numpy().ravel()]
+        if len(numbers):
+            keys = [self.frame[name][has] for name in self.apart]
+            groups = numbers.groupby(keys, observed=True, dropna=False)
+            values += [groups.mean().to_numpy().ravel(), groups.median().to_numpy().ravel()]
+            values.append(numbers.mean().to_numpy())
+        together = np.concatenate(values)
+        return np.sort(together[np.isfinite(together)])
 
 
 def share_known(values, known):
@@ -126,8 +150,13 @@ def texts_of(figure):
 def labelled_values(figure):
     """What is drawn under which words: their kind, the words, values, and the words of others."""
     titles = {ax.get_title() for ax in figure.axes} - {""}
+    colors_in = {ax: words_of_colors(ax) for ax in figure.axes}
+    ticks_along = {}
+    for ax in figure.axes:
+        ticks_along[ax.xaxis] = ticks_of(ax.xaxis)
+        ticks_along[ax.yaxis] = ticks_of(ax.yaxis)
     for points in drawn_in(figure):
-        colors = words_of_colors(points.ax)
+        colors = colors_in[points.ax]
         if points.color in colors:
             yield "color", colors[points.color], points.y, {*colors.values()}
         if points.ax.get_title() in titles:
@@ -136,7 +165,7 @@ def labelled_values(figure):
             (points.ax.xaxis, points.x, points.y),
             (points.ax.yaxis, points.y, points.x),
         ):
-            ticks = ticks_of(axis)
+            ticks = ticks_along[axis]
             for place, words in ticks.items():
                 chosen = np.abs(along - place) < 0.5
                 if chosen.any():
@@ -145,14 +174,11 @@ def labelled_values(figure):
 
 def wrong_words(figure, frame):
     """Words beside values that the frame has in rows of other words; and how many are right."""
-    known = {}
+    known = KnownValues(frame)
     wrong = []
     right = 0
     for kind, words, values, others in labelled_values(figure):
-        for text in others:
-            if text not in known:
-                known[text] = known_values(frame, text)
-        fits = {text: share_known(values, known[text]) for text in others}
+        fits = {text: share_known(values, known.of(text)) for text in others}
         best = max(fits, key=fits.get)
         if fits[best] < EXPLAINED:
             continue

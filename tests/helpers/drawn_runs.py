@@ -36,24 +36,30 @@ def participation_words(config):
     clients = config["problem"].get("clients")
     participants = config["algorithm"].get("participants")
     if clients == 1:
-        return {"centralized"}
-    return {"all"} if clients is not None and participants == clients else set()
+        return frozenset({"centralized"})
+    everyone = clients is not None and participants == clients
+    return frozenset({"all"} if everyone else ())
 
 
 @cache
 def words(text):
     """The words and numbers of a text, numbers without superfluous digits."""
     tokens = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?|[^\W\d_]+", text)
-    return {f"{float(x):g}" if x[0].isdigit() else x.lower() for x in tokens}
+    return frozenset(f"{float(x):g}" if x[0].isdigit() else x.lower() for x in tokens)
 
 
 def likeness(label_words, known_words):
     """How many of the words are among the known, a word for three numbers; endings may differ."""
-    points = len(label_words & known_words)
-    for word in label_words:
-        if not word[0].isdigit() and any(is_related(word, known) for known in known_words):
-            points += 2
-    return points
+    return sum(points(word, known_words) for word in label_words)
+
+
+@cache
+def points(word, known_words):
+    """How much a word of a label tells: 1 for a known one, 2 more for one that is no number."""
+    count = 1 if word in known_words else 0
+    if not word[0].isdigit() and any(is_related(word, known) for known in known_words):
+        count += 2
+    return count
 
 
 def is_related(word, known):
@@ -67,11 +73,11 @@ def is_related(word, known):
 def fit(label, names, described):
     """How well a label fits a run; of several with the same values the one that it fits best."""
     label_words = words(label)
-    points = []
+    fits = []
     for name in names:
         each = [weight * likeness(label_words, known) for known, weight in described[name]]
-        points.append(sum(each))
-    return max(points)
+        fits.append(sum(each))
+    return max(fits)
 
 
 def exchanged(runs, series):

@@ -67,18 +67,29 @@ class Stored:
         others = {"run", "seed", "round", *self.labels[run]}
         return [name for name in self.curves[run] if name not in others]
 
+    @cached_property
+    def by_place(self):
+        """What `by_place_of` gives, by its arguments."""
+        return {}
+
+    def by_place_of(self, run, how):
+        """The curves of a run by seed and round, or their "mean" or "median" by round."""
+        if (run, how) not in self.by_place:
+            values = self.curves[run].set_index(["seed", "round"])[self.names_of_curves(run)]
+            if how != "curve":
+                values = values.groupby("round").agg(how)
+            self.by_place[run, how] = values
+        return self.by_place[run, how]
+
     def in_rounds(self, run, rows):
         """The values of curves of a run in the seeds and rounds of some rows."""
-        frame, names = self.curves[run], self.names_of_curves(run)
+        places = {"mean": rows["round"], "median": rows["round"]}
         if "seed" in rows:
-            places = pd.MultiIndex.from_frame(rows[["seed", "round"]])
-            values = frame.set_index(["seed", "round"])[names].reindex(places)
-            return {("curve", name): values[name] for name in names}
-        by_round = frame.groupby("round")[names]
+            places = {"curve": pd.MultiIndex.from_frame(rows[["seed", "round"]])}
         found = {}
-        for how, values in (("mean", by_round.mean()), ("median", by_round.median())):
-            at = values.reindex(rows["round"])
-            found.update({(how, name): at[name] for name in names})
+        for how, where in places.items():
+            at = self.by_place_of(run, how).reindex(where)
+            found.update({(how, name): at[name] for name in at})
         return found
 
     @cached_property
@@ -126,7 +137,7 @@ class Stored:
 
     def sources(self, run, rows, column):
         """What stored values of a run some rows of a frame have in a column."""
-        shown = rows[column]
+        shown = rows[column].to_numpy(float)
         found = set()
         if "round" not in rows:
             for measure, number in self.measures.get(run, {}).items():
@@ -150,15 +161,19 @@ def missing_or(value, other):
 
 def agree(shown, stored):
     """Whether shown values are the stored ones, plain or in per cent."""
+    if len(shown) != len(stored):
+        return False
     a, b = np.asarray(shown, float), np.asarray(stored, float)
     known = np.isfinite(a)
-    if a.shape != b.shape or not known.any():
+    if not known.any():
         return False
     a, b = a[known], b[known]
     if not np.isfinite(b).all():
         return False
-    size = np.abs(b).max()
-    return any(np.allclose(a, scale * b, CLOSE, CLOSE * scale * size) for scale in SCALES)
+    scaled = np.outer(SCALES, b)
+    sizes = np.abs(scaled)
+    allowed = CLOSE * (sizes + sizes.max(axis=1, keepdims=True))
+    return bool((np.abs(a - scaled) <= allowed).all(axis=1).any())
 
 
 def value_columns(stored, frame):
