@@ -17,7 +17,6 @@ and who reads what somebody is just moving waits for the writer and reads again.
 
 from __future__ import annotations
 
-import copy
 import io
 import os
 import threading
@@ -166,7 +165,7 @@ def _steadily(path: Path, look: Callable[[], T]) -> T:
 
 def _read(path: Path, *, curves: bool) -> Payload:
     archived = None if path.is_file() else _archived(path).get(path.stem)
-    content = read_json(path) if archived is None else copy.deepcopy(dict(archived))
+    content = read_json(path) if archived is None else _copied(archived)
     if content.get("kind") != RUN.kind:
         if archived is not None:
             content["numbers"] = _quantities(_study_file(path), path.parent.name)
@@ -179,6 +178,19 @@ def _read(path: Path, *, curves: bool) -> Payload:
     if not curves:
         return {key: value for key, value in run.items() if key not in CURVES + MODELS}
     return run if archived is None else {**run, **_arrays(path, archived)}
+
+
+def _copied(content: Mapping[str, Any]) -> Payload:
+    """A copy of an object of JSON: who changes its lists and objects changes no other."""
+    return {key: _copied_value(value) for key, value in content.items()}
+
+
+def _copied_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _copied(value)
+    if isinstance(value, list):
+        return [_copied_value(entry) for entry in value]
+    return value
 
 
 def _arrays(path: Path, archived: Mapping[str, Any]) -> Payload:
@@ -398,7 +410,7 @@ def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
 
 def _quantities(file: Path, profile: str) -> Payload:
     """The quantities of a profile as they are stored; one's own, to be changed at will."""
-    return copy.deepcopy(dict(_all_quantities(file.with_suffix(".csv")).get(profile, {})))
+    return _copied(_all_quantities(file.with_suffix(".csv")).get(profile, {}))
 
 
 @cached
