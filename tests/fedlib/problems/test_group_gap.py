@@ -160,7 +160,9 @@ def unconstrained_gap():
     return fl.run(fl.FedAvg(0.15, 2, 4), problem, **ROUNDS).late("g")
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "method", further_weekly(METHODS, METHODS[:1]), ids=lambda m: type(m).__name__
+)
 def test_every_method_with_a_constraint_takes_it(method, unconstrained_gap):
     problem = make(divided(*people()), GroupGap("sex"))
     trace = fl.run(method, problem, **ROUNDS)
@@ -180,8 +182,8 @@ def test_methods_pass_the_common_checks_with_it(method):
     ("method", "rounds"),
     [
         (fl.SGM(0.5, 0.05), 40),
-        (fl.PenaltySGM(0.5, 0.05, rho=5.0), 200),
-        (fl.ConEx(0.1, 0.5, 0.05), 60),
+        pytest.param(fl.PenaltySGM(0.5, 0.05, rho=5.0), 200, marks=pytest.mark.weekly),
+        pytest.param(fl.ConEx(0.1, 0.5, 0.05), 60, marks=pytest.mark.weekly),
     ],
     ids=["SGM", "PenaltySGM", "ConEx"],
 )
