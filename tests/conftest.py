@@ -1,5 +1,6 @@
 """Fixtures that many tests share."""
 
+import gc
 import importlib
 import os
 from pathlib import Path
@@ -19,6 +20,16 @@ COMMON = {"deadline": None, "database": None}
 settings.register_profile("suite", max_examples=30, derandomize=True, **COMMON)
 settings.register_profile("many", max_examples=1000, print_blob=True, **COMMON)
 settings.load_profile("suite")
+
+
+def pytest_configure():
+    """Let Python look for garbage rarely: what is imported and loaded stays, and is much."""
+    gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_collection_finish():
+    """Never look for garbage among what was imported."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
