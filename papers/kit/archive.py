@@ -300,7 +300,7 @@ class StudyFiles:
     def add(self, profile: str, content: Payload, labels: Payload) -> None:
         """Add a run with its labels."""
         name = content["name"]
-        arrays = _as_arrays(content)
+        arrays = as_arrays(content)
         self.runs.append(_without_arrays(content, arrays, labels))
         curves = tables.Curves(
             content["seeds"], content["rounds"], arrays["metrics"], arrays["info"]
@@ -362,7 +362,7 @@ def _relabelled(profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[s
     )
 
 
-def _as_arrays(payload: Payload) -> Payload:
+def as_arrays(payload: Mapping[str, Any]) -> Payload:
     """The curves and models of a run as arrays; null is NaN."""
     arrays: Payload = {
         group: {name: np.array(rows, dtype=float) for name, rows in payload[group].items()}

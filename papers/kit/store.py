@@ -368,23 +368,17 @@ def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None
     Its configuration has the bits of a round and the `labels` of the run.
     """
     named = {"labels": dict(labels)} if labels else {}
-    metrics, info = (
-        {name: np.array(rows, dtype=float) for name, rows in payload[field].items()}
-        for field in archive.CURVES
-    )
-    state, output = (
-        None if payload[field] is None else np.array(payload[field], dtype=float)
-        for field in archive.MODELS
-    )
+    arrays = archive.as_arrays(payload)
+    final_w, output_w = (arrays[model] for model in archive.MODELS)
     return Trace(
-        metrics=metrics,
-        info=info,
+        metrics=arrays["metrics"],
+        info=arrays["info"],
         rounds=np.array(payload["rounds"]),
         seeds=tuple(payload["seeds"]),
         config={**payload["config"], "bits": payload["bits"], **named},
         provenance=payload["provenance"],
-        state=state,
-        output=output,
+        state=final_w,
+        output=output_w,
     )
 
 
