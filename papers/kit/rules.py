@@ -585,10 +585,6 @@ def count_states(states: Iterable[str]) -> str:
     return ", ".join(words)
 
 
-#: The control of rules about differences and orders.
-EXCHANGED = Control("all comparisons reversed", negated=True)
-
-
 def _verdict(states: set[str]) -> Verdict:
     """The word for the states that some part has."""
     if states == {"holds"}:

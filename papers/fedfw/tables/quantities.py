@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -89,7 +90,11 @@ def shown_run(traces: Traces, cell: Cell, protocol: str, method: str) -> Trace |
 
 
 def of_cell(traces: Traces, cell: Cell, methods: Iterable[str]) -> Iterator[Row]:
-    """Accuracies of a cell by both protocols, chosen settings, and methods minus FedDR by seed."""
+    """Accuracies of a cell by both protocols, chosen settings, and methods minus FedDR by seed.
+
+    Null data, minus `nothing`, are FedDR on its first seeds and on its last; of one seed there are
+    none.
+    """
     for protocol in COMPARED:
         labels: Labels = {**labels_of_cell(*cell), "protocol": protocol}
         values = {}
@@ -109,6 +114,9 @@ def of_cell(traces: Traces, cell: Cell, methods: Iterable[str]) -> Iterator[Row]
             for measure, by_seed in accuracies.items():
                 gap = mean(by_seed - baseline[measure], "points")
                 yield row(measure, gap, **labels, method=method, minus="feddr")
+                if len(baseline[measure]) > 2:
+                    nothing = mean(baseline[measure][:2] - baseline[measure][-2:], "points")
+                    yield row(measure, nothing, **labels, method=method, minus="nothing")
 
 
 def settings_of(trace: Trace, labels: Labels) -> Iterator[Row]:
@@ -119,19 +127,27 @@ def settings_of(trace: Trace, labels: Labels) -> Iterator[Row]:
 
 
 def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
-    """FedFW+ minus FedFW: rounds to a share of the start's loss, mean over levels and lambda_0."""
+    """FedFW+ minus FedFW: rounds to a share of the start's loss, mean over levels and lambda_0.
+
+    Null data, minus `nothing`, are FedFW on its first seeds and on its last.
+    """
     labels: Labels = {**labels_of_cell(*cell), "protocol": "text"}
     plain = sweep(traces, DEFAULTS, "lam", **labels, method="fedfw")
     augmented = sweep(traces, DEFAULTS, "lam", **labels, method="plus")
     differences = []
+    nothing = []
     for lam, trace in plain.items():
-        if lam in augmented:
-            differences += [
-                rounds_to(augmented[lam], level) - rounds_to(trace, level) for level in LEVELS
-            ]
-    if differences:
-        number = mean(np.mean(differences, axis=0), "rounds")
-        yield row("rounds", number, **labels, method="plus", minus="fedfw")
+        if lam not in augmented:
+            continue
+        for level in LEVELS:
+            rounds = rounds_to(trace, level)
+            differences.append(rounds_to(augmented[lam], level) - rounds)
+            if len(rounds) > 2:
+                nothing.append(rounds[:2] - rounds[-2:])
+    for minus, values in (("fedfw", differences), ("nothing", nothing)):
+        if values:
+            number = mean(np.mean(values, axis=0), "rounds")
+            yield row("rounds", number, **labels, method="plus", minus=minus)
 
 
 def rounds_to(trace: Trace, level: float) -> Array:
@@ -151,56 +167,70 @@ def rounds_to(trace: Trace, level: float) -> Array:
     return np.array(reached, float)
 
 
-def gap_of(protocol: str, column: str, norm: str, method: str = "fedfw") -> Query:
+def gap_of(
+    protocol: str, column: str, norm: str, method: str = "fedfw", minus: str = "feddr"
+) -> Query:
     """A method minus FedDR by a protocol, which may read the column in its own way."""
     cell = labels_of_cell(as_coded(column) if protocol == "code" else column, norm)
-    labels: Labels = {**cell, "protocol": protocol, "method": method, "minus": "feddr"}
+    labels: Labels = {**cell, "protocol": protocol, "method": method, "minus": minus}
     return Query.of(COMPARED[protocol], **labels)
 
 
 def over_columns(numbers: Quantities) -> Iterator[Row]:
     """C7's sentences: means over columns, seed by seed, of differences with the l2 ball.
 
-    `ahead` is FedFW minus FedDR, `feddr_ahead` FedDR minus the better of FedFW and FedFW+.
+    `ahead` is FedFW minus FedDR, `feddr_ahead` FedDR minus the better of FedFW and FedFW+. Both
+    also of null data.
     """
     for protocol in COMPARED:
-        for name, columns in (("labels", NON_IID), ("synthetic", SYNTHETIC)):
-            gaps = [gap_of(protocol, column, "l2") for column in columns]
-            if all(gap in numbers for gap in gaps):
-                by_seed = np.mean([numbers[gap].per_seed for gap in gaps], axis=0)
-                number = mean(by_seed, "points")
-                yield row("ahead", number, norm="l2", protocol=protocol, columns=name)
-        leads = []
-        for column in BEST_FEDDR:
-            gaps = [gap_of(protocol, column, "l2", method) for method in ("fedfw", "plus")]
-            if all(gap in numbers for gap in gaps):
-                leads.append(-np.max([numbers[gap].per_seed for gap in gaps], axis=0))
-        if len(leads) == len(BEST_FEDDR):
-            number = mean(np.mean(leads, axis=0), "points")
-            yield row("feddr_ahead", number, norm="l2", protocol=protocol, columns="iid")
+        yield from means_over_columns(numbers, protocol, "feddr", {})
+        yield from means_over_columns(numbers, protocol, "nothing", {"minus": "nothing"})
 
 
-def rounds_of(column: str, norm: str) -> Query:
-    """The rounds of FedFW+ minus those of FedFW in a cell."""
-    return Query.of("rounds", **labels_of_cell(column, norm), method="plus", minus="fedfw")
+def means_over_columns(
+    numbers: Quantities, protocol: str, minus: str, also: Labels
+) -> Iterator[Row]:
+    """The same by one protocol, of differences from FedDR or from `nothing`."""
+    shared: Labels = {"norm": "l2", "protocol": protocol, **also}
+    gap_from = partial(gap_of, protocol, norm="l2", minus=minus)
+    for name, columns in (("labels", NON_IID), ("synthetic", SYNTHETIC)):
+        gaps = [gap_from(column) for column in columns]
+        if all(gap in numbers for gap in gaps):
+            by_seed = np.mean([numbers[gap].per_seed for gap in gaps], axis=0)
+            yield row("ahead", mean(by_seed, "points"), **shared, columns=name)
+    leads = []
+    for column in BEST_FEDDR:
+        gaps = [gap_from(column, method=method) for method in ("fedfw", "plus")]
+        if all(gap in numbers for gap in gaps):
+            leads.append(-np.max([numbers[gap].per_seed for gap in gaps], axis=0))
+    if len(leads) == len(BEST_FEDDR):
+        number = mean(np.mean(leads, axis=0), "points")
+        yield row("feddr_ahead", number, **shared, columns="iid")
+
+
+def rounds_of(column: str, norm: str, minus: str = "fedfw") -> Query:
+    """The rounds of FedFW+ minus those of FedFW in a cell, or null data."""
+    return Query.of("rounds", **labels_of_cell(column, norm), method="plus", minus=minus)
 
 
 def faster(numbers: Quantities) -> Iterator[Row]:
     """C10: rounds of FedFW+ minus those of FedFW over all cells, and in which share it is fewer.
 
     The share is of the cells that differ, with its exact binomial interval: where neither method
-    gets to a level there is nothing to compare.
+    gets to a level there is nothing to compare. The same of null data.
     """
-    rounds = [numbers[rounds_of(*cell)] for cell in CELLS if rounds_of(*cell) in numbers]
-    if not rounds:
-        return
-    labels: Labels = {"method": "plus", "minus": "fedfw", "columns": "all"}
-    by_seed = np.mean([number.per_seed for number in rounds], axis=0)
-    yield row("rounds", mean(by_seed, "rounds"), **labels)
-    fewer = [number.value < 0 for number in rounds if number.value != 0]
-    yield row("ties", exact(len(rounds) - len(fewer), "cells"), **labels)
-    if fewer:
-        yield row("fewer", share(fewer, "%"), **labels)
+    for minus in ("fedfw", "nothing"):
+        queries = [rounds_of(*cell, minus) for cell in CELLS]
+        rounds = [numbers[query] for query in queries if query in numbers]
+        if not rounds:
+            continue
+        labels: Labels = {"method": "plus", "minus": minus, "columns": "all"}
+        by_seed = np.mean([number.per_seed for number in rounds], axis=0)
+        yield row("rounds", mean(by_seed, "rounds"), **labels)
+        fewer = [number.value < 0 for number in rounds if number.value != 0]
+        yield row("ties", exact(len(rounds) - len(fewer), "cells"), **labels)
+        if fewer:
+            yield row("fewer", share(fewer, "%"), **labels)
 
 
 def meet(ours: Number, printed: Printed) -> bool:
