@@ -118,10 +118,15 @@ class Condition:
     statements: tuple[Statement, ...] = ()
 
     def shown(self, numbers: Numbers) -> Statement | None:
-        """The comparison that stands for the condition: the least clear of those that decide."""
+        """The comparison that stands for the condition: the least clear of those that decide.
+
+        Where the premise of a condition does not hold, none of its comparisons decides: then the
+        least clear of all.
+        """
         state = self.holds(numbers)
         deciding = [step for step in self.statements if step.state(numbers) is state]
-        return min(deciding, key=lambda step: step.clearness(numbers), default=None)
+        steps = deciding or self.statements
+        return min(steps, key=lambda step: step.clearness(numbers), default=None)
 
 
 @dataclass(frozen=True)
@@ -484,10 +489,10 @@ class Rule:
             self.control.what if self.control else "",
             control.label if control else unknown,
             compare_sizes(self.sizes, numbers),
-            self._seeds(parts),
+            self._seeds(parts, numbers),
         )
 
-    def _seeds(self, parts: Sequence[Part]) -> int:
+    def _seeds(self, parts: Sequence[Part], numbers: Numbers) -> int:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
         printed: dict[Any, float] = {size.key: size.printed for size in self.sizes}
         needed = [0]
@@ -495,6 +500,8 @@ class Rule:
             if part.state != "open" or part.statement is None or part.value is None:
                 continue
             if part.statement.relation not in COMPARISONS:
+                continue
+            if part.statement.state(numbers) is not None:  # what is open is a premise
                 continue
             gap = part.value.shifted(-part.statement.bound)
             effect = printed.get(part.condition.keys[0], gap.value)

@@ -18,6 +18,7 @@ from papers.kit.rules import (
     any_of,
     between,
     falls,
+    given,
     least,
     most,
     near,
@@ -204,6 +205,16 @@ def test_a_rule_is_told_part_by_part():
     rule = Rule({"x": of("a") > 0, "y": {"one": of("b") < 9, "two": of("c") < 9}}, note="Why.")
     assert rule.words == "(1) `a` above 0; (2) `b` below 9; `c` below 9. Why."
     assert rule.keys() == {"a", "b", "c"}
+
+
+def test_a_condition_whose_premise_fails_is_open_and_shows_what_it_compares():
+    each = {"lead": mean([-3.0, -2.0, -1.5]), "trained": mean([0.4, 0.5, 0.6])}
+    condition = given(of("trained") > 0.9, of("lead") > 0)
+    part = part_of("the lead grows", "", condition, each)
+    assert part.state == "open"
+    assert part.value == each["lead"]
+    outcome = Rule({"the lead grows": condition})(each)
+    assert outcome.seeds == 0  # no number of seeds makes the premise true
 
 
 def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too():
