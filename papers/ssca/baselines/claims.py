@@ -11,7 +11,7 @@ from typing import Any
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.rules import Control, Rule, of
-from papers.ssca.common import SPLITS
+from papers.ssca.common import CLIENTS, SPLITS, rows
 
 BATCHES = (1, 10, 100)
 HE = "he_"  # before the name of a cell from He's start
@@ -26,11 +26,12 @@ FROZEN = (
 
 def below(start_prefix: str, splits: tuple[str, ...], method: str) -> Rule:
     """SSCA's mean cost over the rounds is below a baseline's, cell by cell."""
-    texts = {
-        f"{start_prefix}{split}_B{b}": f"{split}, B = {b}" if len(splits) > 1 else f"B = {b}"
-        for split in splits
-        for b in BATCHES
-    }
+    texts = {}
+    for split in splits:
+        for b in BATCHES:
+            printed = f"B = {rows(split, b, CLIENTS)}"
+            cell = f"{start_prefix}{split}_B{b}"
+            texts[cell] = f"{split}, {printed}" if len(splits) > 1 else printed
     pairs = {cell: f"{cell}_vs_{method}" for cell in texts}
     return Rule(
         {
