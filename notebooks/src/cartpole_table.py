@@ -11,7 +11,7 @@
 # compressors. The paper simulates Top-K "by zeroing out the gradient vector" and names error feedback for quantization
 # alone. [Constrained cartpole](cartpole) compresses the messages, with error feedback, at the damping of its main
 # runs. This page has all three readings of Top-K, and the damping that meets the paper's row without compression, 0.01.
-# Damping, rules and controls were fixed before the ten seeds were drawn.
+# Damping and rules were fixed before the ten seeds were drawn.
 
 # %% tags=["parameters", "hide-input"]
 profile = "full"

@@ -163,19 +163,23 @@ C20 = Rule(
     "like an untrained policy. Top-K is on the messages in both directions, with error feedback; "
     "the paper's sentence may also mean the policy gradient. With damping 0.01 the row without "
     "compression has the printed rewards within its intervals.",
-    control=Control("no compression in every run", labels={"fraction": 1.0}),
+    control=null(
+        [AS_CALIBRATED | HALF, AS_CALIBRATED | QUARTER], [AS_CALIBRATED], "area", "reward500"
+    ),
 )
-FINAL_COST = Query.of("cost500", **SOFT, **CENTRAL)
 C21 = Rule(
     {
-        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(FINAL_COST) > BUDGET,
+        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(
+            "cost500", **SOFT, **CENTRAL
+        )
+        > BUDGET,
         f"the cost of the federated run without compression is at most {BUDGET:g} at round 500": of(
             "cost500", **SOFT
         )
         <= BUDGET,
     },
     note=DAMPING,
-    control=Control("the federated run instead of both", {FINAL_COST: Query.of("cost500", **SOFT)}),
+    control=null([SOFT | CENTRAL], [SOFT], "cost500"),
 )
 FIRST = of("first", **SOFT)
 C28 = Rule(

@@ -38,6 +38,7 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
     watch={"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)},
     tolerances={"*": Tolerance(rounds=3, atol=2e-2)},
     **PARAMETERS,

@@ -83,7 +83,7 @@ C2 = Rule(
         )
         <= 0,
     },
-    control=Control("hard switching instead of soft", labels={"switch": "hard"}),
+    control=Control("step size 0.01 instead of 0.3", labels={"lr": 0.01}),
 )
 AT_STEP_1 = Query.of("ratio", lr=1.0)
 C3 = Rule(
