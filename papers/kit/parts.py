@@ -37,7 +37,7 @@ COLUMNS = {
     "state": "holds, fails, open, or not judged",
     "rule_fixed": "commit of the rule, where it is older than the runs that judge it",
     "control": "what the negative control exchanges",
-    "control_state": "what the same condition does there",
+    "control_state": "what the same condition does there; empty where that exchanges no number",
     "printed": "the same value by the numbers that the paper prints",
     "printed_spread": "the uncertainty that it prints beside them; empty where it prints none",
     "printed_place": "where it prints them",

@@ -311,7 +311,8 @@ class Part:
     value : what that compares with its bound, with the interval; None without a statement.
     unit : of the value; empty where the numbers have different ones.
     seeds : the number of seeds behind the value; 0 where no seed changes it.
-    control : the state on the numbers of the negative control; empty where it has not all of them.
+    control : the state on the numbers of the negative control; empty where it has not all of them,
+        or exchanges none.
     """
 
     words: str
@@ -471,7 +472,7 @@ class Rule:
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and every part with its state."""
         control = self.controlled(numbers)
-        control_states = control.states if control else {}
+        control_states = self._seen(control, numbers) if control else {}
         parts = tuple(
             part_of(*named, numbers, control_states) for named in conditions_of(self.primary)
         )
@@ -518,6 +519,17 @@ class Rule:
             return rule(self.control.of(numbers))
         except KeyError:
             return None
+
+    def _seen(self, outcome: Outcome, numbers: Numbers) -> dict[str, str]:
+        """The states on the control of the parts in which it exchanges a number."""
+        if self.control is None:
+            return {}
+        exchanged = self.control.of(numbers)
+        return {
+            part.title: part.state
+            for part in outcome.parts
+            if any(exchanged[key] is not numbers[key] for key in part.condition.keys)
+        }
 
     @property
     def words(self) -> str:

@@ -58,7 +58,7 @@ def test_each_part_is_a_row():
     assert [*rows["part"]] == ["a is lower", "a is lower", "few bits"]
     assert [*rows["case"]] == ["first", "second", ""]
     assert [*rows["state"]] == ["holds", "open", "holds"]
-    assert [*rows["control_state"]] == ["fails", "open", "holds"]
+    assert [*rows["control_state"]] == ["fails", "open", ""]  # none of the bits is exchanged
     assert [*rows["unit"]] == ["points", "points", ""]
     assert [*rows["seeds"].fillna(0)] == [3, 3, 0]
     assert [*rows["relation"]] == ["below", "below", "at most"]
