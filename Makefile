@@ -90,7 +90,7 @@ types: $(STAMP)
 # Tests and notebooks start hundreds of processes; where these may not write bytecode, each would
 # compile our packages anew.
 bytecode: $(STAMP)
-	@$(BIN)/python -m compileall -q fedlib papers
+	@$(BIN)/python -m compileall -q fedlib papers benchmarks
 
 unit library studies pages stored: bytecode
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
@@ -137,7 +137,7 @@ runs: $(STAMP)
 recheck: $(STAMP)
 	$(BIN)/python -m papers recheck $(ARGS)
 
-bench: $(STAMP)
+bench: bytecode
 	$(BIN)/python -m benchmarks $(ARGS)
 
 # What it needs is installed here, and only here. Code is mutated in a copy under _build; what was tried of
