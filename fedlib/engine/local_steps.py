@@ -3,7 +3,8 @@
 A gradient step `u - lr * gradient` of N clients with large models writes all gradients to memory
 and reads them again. The pass of this module subtracts the products of one client from its model
 before those of the next client are computed. From the second step on, it changes the models in
-place. It applies where `choose_kernels` has taken oneDNN's products.
+place, and computes the next step's first product with a client's model directly after the model
+has changed. It applies where `choose_kernels` has taken oneDNN's products.
 """
 
 import operator
@@ -15,11 +16,14 @@ from torch import Tensor
 from torch.fx import Graph, Node
 
 from fedlib.engine.graphs import arguments, insert, value
-from fedlib.engine.kernels import ONEDNN_BMM, RESHAPE, multiply
+from fedlib.engine.kernels import EXPAND, ONEDNN_BMM, PERMUTE, RESHAPE, multiply
 
+SPLIT = torch.ops.aten.split_with_sizes.default
 SUB = torch.ops.aten.sub.Tensor
 MUL = torch.ops.aten.mul.Tensor
 CAT = torch.ops.aten.cat.default
+#: The two ways in which a graph transposes the matrices of all clients, with their arguments.
+TRANSPOSED = [(PERMUTE, [0, 2, 1]), (torch.ops.aten.transpose.int, 1, 2)]
 
 
 # torch 2.6 infers no schema from `list[Tensor]`
@@ -63,17 +67,72 @@ def _(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> No
     del u, lr, factors, is_product
 
 
+@torch.library.custom_op(
+    "fedlib_kernels::descend_and_multiply",
+    mutates_args=("u",),
+    schema=f"(Tensor(a!) u, {ARGUMENTS}, Tensor inputs, int block) -> Tensor",
+)
+def descend_and_multiply(
+    u: Tensor,
+    lr: float,
+    factors: list[Tensor],
+    is_product: list[bool],
+    inputs: Tensor,
+    block: int,
+) -> Tensor:
+    """Subtract `lr * gradients` from the models `u [N, d]`, and multiply with the new models.
+
+    The number `block` is that of a block whose gradient is a product `[N, m, k]`. The result
+    `[N, n, m]` has `inputs [N, n, k]` times the transposed block, of every client. `descend`
+    describes the other arguments.
+    """
+    rows = factors_of_block(factors, is_product, block)[0].shape[1]
+    products = inputs.new_empty(*inputs.shape[:2], rows)
+    subtract(u, lr, factors, is_product, u, (block, inputs, products))
+    return products
+
+
+@descend_and_multiply.register_fake
+def _(
+    u: Tensor,
+    lr: float,
+    factors: list[Tensor],
+    is_product: list[bool],
+    inputs: Tensor,
+    block: int,
+) -> Tensor:
+    del u, lr
+    rows = factors_of_block(factors, is_product, block)[0].shape[1]
+    return inputs.new_empty(*inputs.shape[:2], rows)
+
+
+def factors_of_block(
+    factors: list[Any],
+    is_product: list[bool],
+    block: int,
+) -> list[Any]:
+    """The entries of `factors` that give a block, by its number."""
+    start = block + sum(is_product[:block])
+    return factors[start : start + 1 + is_product[block]]
+
+
 def subtract(
     before: Float[Tensor, "N d"],
     lr: float,
     factors: list[Tensor],
     is_product: list[bool],
     result: Float[Tensor, "N d"],
+    following: tuple[int, Tensor, Tensor] | None = None,
 ) -> None:
-    """Write `before - lr * gradients` to `result`, which may be `before`."""
+    """Write `before - lr * gradients` to `result`, which may be `before`.
+
+    `following` are the number of a block, the inputs of the next product with that block, and where
+    the product is written; `descend_and_multiply` gives their shapes.
+    """
+    next_block, inputs, products = following or (-1, before, before)
     remaining = iter(factors)
     start = 0
-    for multiplied in is_product:
+    for number, multiplied in enumerate(is_product):
         block = next(remaining)
         right = next(remaining) if multiplied else None
         columns = block[0].numel()
@@ -88,11 +147,14 @@ def subtract(
                 old = before[client, start:stop].view_as(gradient)
                 new = result[client, start:stop].view_as(gradient)
                 torch.sub(old, gradient, alpha=lr, out=new)
+                if number == next_block:  # while the client's model is in the cache
+                    products[client] = multiply(inputs[client], new.T)
         start = stop
 
 
 DESCEND = torch.ops.fedlib_kernels.descend.default
 DESCEND_IN_PLACE = torch.ops.fedlib_kernels.descend_in_place.default
+DESCEND_AND_MULTIPLY = torch.ops.fedlib_kernels.descend_and_multiply.default
 
 
 def fuse_steps(graph: Graph) -> None:
@@ -104,6 +166,10 @@ def fuse_steps(graph: Graph) -> None:
     for node in list(graph.nodes):
         if node.target == DESCEND:
             reuse_models(graph, node)
+    for node in list(graph.nodes):
+        if node.target == DESCEND_IN_PLACE:
+            multiply_early(graph, node)
+    graph.eliminate_dead_code()
 
 
 def fuse_step(graph: Graph, node: Node) -> None:
@@ -178,3 +244,74 @@ def is_view(node: Node) -> bool:
     if schema is None:
         return True
     return any(result.alias_info is not None for result in schema.returns)
+
+
+def multiply_early(graph: Graph, step: Node) -> None:
+    """Let a step in place compute the first product with a matrix that it changes.
+
+    The other factor must be independent of the models, as a minibatch's inputs are.
+    """
+    models, _, factors, is_product = arguments(step)
+    for node in list(graph.nodes):
+        if node < step or node.target != ONEDNN_BMM:
+            continue
+        inputs, matrices = arguments(node)
+        block = number_of_block(matrices, models)
+        if block is None or depends_on(inputs, models) or not is_product[block]:
+            continue
+        left, right = factors_of_block(factors, is_product, block)
+        shape = (value(left).shape[1], value(right).shape[2])
+        if value(matrices).shape[1:] != shape[::-1]:
+            continue
+        move_before(step, inputs)
+        with graph.inserting_before(step):
+            multiplied = insert(graph, DESCEND_AND_MULTIPLY, *arguments(step), inputs, block)
+        node.replace_all_uses_with(multiplied)
+        graph.erase_node(node)
+        graph.erase_node(step)
+        return
+
+
+def number_of_block(matrices: Node, models: Node) -> int | None:
+    """The number of the block of some models `[N, d]` that is transposed in `matrices [N, k, m]`.
+
+    It is None if they are anything else.
+    """
+    transposed = without_shape(matrices)
+    if (transposed.target, *arguments(transposed)[1:]) not in TRANSPOSED:
+        return None
+    block = arguments(transposed)[0]
+    while block.target == RESHAPE:
+        block = arguments(block)[0]
+    if block.target is not operator.getitem:
+        return None
+    blocks, number = arguments(block)
+    if blocks.target != SPLIT:
+        return None
+    source, _, *axis = arguments(blocks)
+    if source is not models or axis != [1]:
+        return None
+    return int(number)
+
+
+def without_shape(node: Node) -> Node:
+    """The node that another repeats in its own shape, if it does, or else that node itself."""
+    while node.target in (RESHAPE, EXPAND):
+        source = arguments(node)[0]
+        if value(source).shape != value(node).shape:
+            break
+        node = source
+    return node
+
+
+def depends_on(node: Node, other: Node) -> bool:
+    """Whether a node's result is made of another's."""
+    return node is other or any(depends_on(before, other) for before in node.all_input_nodes)
+
+
+def move_before(step: Node, node: Node) -> None:
+    """Compute a node, and what it is made of, before a step on which it does not depend."""
+    if node > step:
+        for before in node.all_input_nodes:
+            move_before(step, before)
+        step.prepend(node)

@@ -1,5 +1,7 @@
 """Passes over captured rounds: products by oneDNN, and means before products."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -236,6 +238,37 @@ def test_a_second_step_changes_the_models_in_place(onednn, monkeypatch):
     assert names.count(STEP) == 1
     assert names.count(IN_PLACE) == 1
     assert torch.equal(u, copied)
+
+
+def product_after_steps(u, errors, rows, inputs):
+    """The models after two steps, and a product with their first blocks."""
+    u_next = plain_step(u, errors, rows)
+    u_last = plain_step(u_next, errors + u_next.mean(), rows)
+    weights = u_last.split([CLASSES * FEATURES, CLASSES, CLASSES * FEATURES], 1)[0]
+    matrices = weights.reshape(CLIENTS, CLASSES, FEATURES).transpose(1, 2)
+    return u_last, torch.bmm(inputs(rows, u_last), matrices)
+
+
+def next_rows(rows, u_last):
+    return rows.flip(1) + 1
+
+
+def rows_of_the_models(rows, u_last):
+    return rows + u_last.mean()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (next_rows, "fedlib_kernels.descend_and_multiply.default"),
+        (rows_of_the_models, IN_PLACE),
+    ],
+)
+def test_a_step_computes_the_next_product_with_its_models(onednn, monkeypatch, inputs, expected):
+    function = partial(product_after_steps, inputs=inputs)
+    names = steps(monkeypatch, function, random(LAYERS))
+    assert names.count(expected) == 1
+    assert names.count("fedlib_kernels.bmm.default") == (inputs is rows_of_the_models)
 
 
 def test_models_that_are_read_after_a_step_stay(onednn, monkeypatch):
