@@ -2,8 +2,8 @@
 
 Of every study and profile the file has a list of comparisons, the last first. A comparison knows
 each of its runs; a later one of the same run takes its place. Comparisons of an older format know
-how many runs they compared and not which; they stay until all runs are compared again. What is
-said of a run that was stored anew since does not count any more.
+how many of the runs that were stored then they compared, and not which; they stay until all runs
+are compared again. What is said of a run that was stored anew since does not count any more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,20 @@ def _name_runs(content: Content) -> Content:
     return {**content, "studies": studies}
 
 
-NOTES = Format("recheck", 2, {1: _name_runs})
+def _drop_marks_of_numbers(content: Content) -> Content:
+    """Version 3 of version 2, whose counts were of runs that the numbers' digest stood for.
+
+    Numbers are derived anew where the runs stay, so such counts say nothing of the runs.
+    """
+    studies = {}
+    for study, entries in content["studies"].items():
+        kept = [entry for entry in entries if "mark" not in entry.get("counts", {})]
+        if kept:
+            studies[study] = kept
+    return {**content, "studies": studies}
+
+
+NOTES = Format("recheck", 3, {1: _name_runs, 2: _drop_marks_of_numbers})
 
 
 def path() -> Path:
@@ -110,7 +123,7 @@ def named(study: str, profile: str) -> str:
 
 
 def mark(study: str, profile: str, run: str) -> str:
-    """The start of the digest of a stored run, or of a study's numbers; empty if there is none."""
+    """The start of the digest of a stored run; empty if there is none."""
     run_file = store.stored_path(study, profile, run)
     return archive.digest_of(run_file)[:16] if archive.exists(run_file) else ""
 
@@ -132,7 +145,9 @@ def _without(entry: Entry, runs: Mapping[str, Any], total: int) -> Entry | None:
 def _sentences(study: str, profile: str, entry: Entry) -> list[str]:
     """What one comparison found; nothing if all its runs were stored anew since."""
     counts = entry.get("counts") or _counts(study, profile, entry)
-    if not counts["runs"] or counts.get("mark") not in (None, mark(study, profile, "numbers")):
+    marks = entry.get("stored", {})
+    stays = all(mark(study, profile, run) == then for run, then in marks.items())
+    if not counts["runs"] or not stays:
         return []
     setting = " in the paper's setting" if profile == store.PAPER else ""
     sentence = (

@@ -189,16 +189,31 @@ def test_a_comparison_renews_what_it_compared_and_nothing_else(small, monkeypatc
 
 def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp_path):
     counts = {"runs": 1, "of": 2, "cut": 1, "difference": 0.001, "beyond": 0}
-    counts["mark"] = comparisons.mark("np_workshop", "full", "numbers")
-    when = {"date": "2026-01-01", "commit": "abc"}
-    version_1 = Format("recheck", 1).sealed({"studies": {"np_workshop": {**when, **counts}}})
-    write_json(tmp_path / "recheck.json", version_1)
+    marks = {run: comparisons.mark("np_workshop", "full", run) for run in ("hard", "soft")}
+    entry = {"date": "2026-01-01", "commit": "abc", "counts": counts, "stored": marks}
+    changed = {**entry, "stored": {**marks, "soft": "of another run"}}
+
+    def write(entry):
+        content = {"studies": {"np_workshop": [entry]}}
+        write_json(tmp_path / "recheck.json", comparisons.NOTES.sealed(content))
+
+    write(changed)
+    assert comparisons.summary("np_workshop") == "never recomputed"
+    write(entry)
     older = "1 of 2 runs were recomputed on 2026-01-01 at commit abc, 1 of them over their first "
     assert comparisons.summary("np_workshop").startswith(older)
     assert main(["reproduce", "np_workshop", "--runs", "hard"]) == 0
     assert older in comparisons.summary("np_workshop")
     assert main(["reproduce", "np_workshop"]) == 0
     assert older not in comparisons.summary("np_workshop")
+
+
+def test_counts_of_runs_that_the_digest_of_numbers_marked_are_not_told(small, tmp_path):
+    counts = {"runs": 1, "of": 2, "cut": 1, "difference": 0.001, "beyond": 0, "mark": "abc"}
+    when = {"date": "2026-01-01", "commit": "abc"}
+    version_1 = Format("recheck", 1).sealed({"studies": {"np_workshop": {**when, **counts}}})
+    write_json(tmp_path / "recheck.json", version_1)
+    assert comparisons.summary("np_workshop") == "never recomputed"
 
 
 def test_runs_that_need_no_data_are_compared_without_the_data_of_others(
