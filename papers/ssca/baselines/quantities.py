@@ -1,48 +1,74 @@
-"""The measures of study `ssca_baselines`."""
+"""The quantities of the study of momentum SGD beside SSCA."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
+from papers.kit.quantities import Quantities, Row, row
 from papers.kit.study import Params, Traces
-from papers.ssca.baselines.runs import METHODS, cells, grid
+from papers.ssca.baselines.runs import DEFAULTS, STARTS
+from papers.ssca.common import SPLITS
 from papers.ssca.convergence.quantities import area, at
 
-LAST = 100  # the round whose cost is recorded beside the mean over the rounds
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """Costs of every run, what tuning picks, and differences by seed."""
+    tables = [kit.of_runs(traces, measures), kit.table([*picked(traces, p), *compared(traces, p)])]
+    return Quantities.of(tables, DEFAULTS)
 
 
-def tuned(traces: Traces, method: str, cell: str, p: Params) -> tuple[float, float]:
-    """The point of a grid with the lowest mean cost over the rounds and the tuning seeds."""
-    costs = {
-        (a, b): float(area(traces[f"tuning_{method}_{cell}_a{a:g}_p{b:g}"]).mean())
-        for a, b in grid(method, p)
-    }
-    return min(costs, key=lambda point: costs[point] if np.isfinite(costs[point]) else np.inf)
+def measures(trace: Trace) -> dict[str, Number]:
+    """The mean cost over the rounds, and the cost at the end."""
+    return {"area": mean(area(trace)), "cost": mean(at(trace, float(trace.rounds[-1])))}
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Mean costs, SSCA minus each baseline, what tuning picks, and a difference of nothing.
+def cells(p: Params) -> Iterator[dict[str, kit.Label]]:
+    """The labels of every start, split and batch."""
+    for start in STARTS:
+        for split in SPLITS:
+            for batch in map(int, p["batches"]):
+                yield {"start": start, "split": split, "B": batch}
 
-    `CELL_vs_METHOD.area` is SSCA's mean cost over the rounds minus the baseline's, seed by seed;
-    `CELL_vs_METHOD.null` that of the baseline on half of the seeds minus that on the others.
-    """
-    numbers: dict[str, Number] = {}
+
+def areas(traces: Traces, labels: dict[str, kit.Label]) -> Array | None:
+    """Per seed the mean cost over the rounds of the run with these labels, if it is there."""
+    name = kit.name_of(labels, DEFAULTS)
+    return area(traces[name]) if name in traces else None
+
+
+def picked(traces: Traces, p: Params) -> Iterator[Row]:
+    """`best_a` and `best_beta`: the point with the lowest mean cost on the tuning seeds."""
     for cell in cells(p):
-        for method in METHODS:
-            a, b = tuned(traces, method, cell, p)
-            numbers[f"tuning_{method}_{cell}.scale"] = exact(a)
-            numbers[f"tuning_{method}_{cell}.other"] = exact(b)
-        for method in ("ssca", *METHODS):
-            trace = traces[f"{method}_{cell}"]
-            numbers[f"{method}_{cell}.area"] = mean(area(trace))
-            numbers[f"{method}_{cell}.cost"] = mean(at(trace, min(LAST, p["rounds"])))
-        ssca_area = area(traces[f"ssca_{cell}"])
-        for method in METHODS:
-            rival_area = area(traces[f"{method}_{cell}"])
-            half = len(rival_area) // 2
-            numbers[f"{cell}_vs_{method}.area"] = mean(ssca_area - rival_area)
-            numbers[f"{cell}_vs_{method}.null"] = mean(
-                rival_area[:half] - rival_area[half : 2 * half]
-            )
-    return numbers
+        lowest = np.inf
+        best: tuple[float, float] | None = None
+        for a in map(float, p["rates"]):
+            for beta in map(float, p["betas"]):
+                labels = {"draw": "tuning", **cell, "method": "momentum", "a": a, "beta": beta}
+                costs = areas(traces, labels)
+                cost = np.inf if costs is None else float(costs.mean())
+                if cost < lowest:  # false for a run that diverged
+                    lowest = cost
+                    best = (a, beta)
+        if best is not None:
+            yield row("best_a", exact(best[0]), draw="tuning", **cell)
+            yield row("best_beta", exact(best[1]), draw="tuning", **cell)
+
+
+def compared(traces: Traces, p: Params) -> Iterator[Row]:
+    """`ahead` is SSCA's mean cost minus that of momentum SGD, seed by seed.
+
+    `null` is that of momentum SGD on half of the seeds minus that on the others.
+    """
+    for cell in cells(p):
+        ours = areas(traces, {"draw": "fresh", **cell, "method": "ssca"})
+        rival = areas(traces, {"draw": "fresh", **cell, "method": "momentum"})
+        if ours is not None and rival is not None:
+            half = len(rival) // 2
+            yield row("ahead", mean(ours - rival), draw="fresh", **cell)
+            yield row("null", mean(rival[:half] - rival[half : 2 * half]), draw="fresh", **cell)

@@ -1,87 +1,96 @@
-"""The runs of study `ssca_baselines`: fine grids on tuning seeds, the best points on fresh ones."""
+"""The runs of the study of momentum SGD beside SSCA, with the labels by which all finds them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from itertools import product
 from typing import Any
 
 from fedlib.steps import PowerLaw
+from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
-from papers.ssca.baselines.claims import HE
 from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
 from papers.ssca.common import RIDGE, SPLITS, digits_problem, rows, vertical_problem
 from papers.ssca.convergence.runs import he_problem
 
 EVERY = 10  # rounds between two evaluations
-METHODS = ("sgd", "momentum")
-#: Cell and method -> the point of the grid with the lowest mean cost on the tuning seeds; filled in
-#: when these have run, before any seed that judges is drawn.
-CHOSEN: dict[str, tuple[float, float]] = {}
+STARTS = ("usual", "he")
+#: Draw -> parameter.
+SEEDS = {"tuning": "tuning_seeds", "fresh": "seeds"}
 
+#: The labels of runs: `B` is the batch of a client, `a` and `beta` are the step size of momentum
+#: SGD and the weight of its last change. Runs of the draw `tuning` are momentum SGD over its grid;
+#: those of the draw `fresh` compare SSCA with the best point.
+DEFAULTS: dict[str, Label | None] = {
+    "draw": "fresh",
+    "start": "usual",
+    "split": None,
+    "method": None,
+    "B": None,
+    "a": None,
+    "beta": None,
+}
 
-def cells(p: Params) -> dict[str, tuple[str, str, int]]:
-    """`[he_]SPLIT_BATCH` -> before a name, split, batch of a client."""
-    return {
-        f"{start_prefix}{split}_B{b}": (start_prefix, split, int(b))
-        for start_prefix, split, b in product(("", HE), SPLITS, p["batches"])
-    }
-
-
-def task(cell: tuple[str, str, int], p: Params) -> Any:
-    """The function that makes the problem of a cell."""
-    start_prefix, split, _ = cell
-    if start_prefix:
-        return partial(he_problem, split=split, **common.task(p))
-    problem = digits_problem if split == "samples" else vertical_problem
-    return partial(problem, **common.task(p))
-
-
-def baseline(method: str, point: tuple[float, float], cell: tuple[str, str, int], p: Params) -> Any:
-    """SGD with the step a / t^p, or momentum SGD with the step a and the weight beta."""
-    _, split, batch = cell
-    scale, second_setting = point
-    clients = int(p["clients"])
-    if method == "sgd":
-        return common.sgd(split, batch, 1, PowerLaw(scale, second_setting), clients=clients)
-    settings: dict[str, Any] = {
-        "lr": PowerLaw(scale, 0.0),
-        "batch_size": rows(split, batch, clients),
-        "ridge": RIDGE,
-        "beta": second_setting,
-    }
-    return MomentumSGD(**settings) if split == "samples" else VerticalMomentumSGD(**settings)
-
-
-def grid(method: str, p: Params) -> list[tuple[float, float]]:
-    """The points of a method's grid."""
-    scales, second_settings = (
-        (p["rates"], p["falls"]) if method == "sgd" else (p["momentum_rates"], p["betas"])
-    )
-    return [(float(a), float(b)) for a, b in product(scales, second_settings)]
+#: Start, split and batch -> the point (a, beta) of the grid with the lowest mean cost on the tuning
+#: seeds. Without it no fresh run is declared.
+CHOSEN: dict[tuple[str, str, int], tuple[float, float]] = {}
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """`tuning_METHOD_CELL_aX_pY` on the tuning seeds; `ssca_CELL`, `METHOD_CELL` on the fresh."""
-    specs_by_name: dict[str, Spec] = {}
-    for name, cell in cells(p).items():
-        problem = task(cell, p)
-        for method in METHODS:
-            for a, b in grid(method, p):
-                tried = baseline(method, (a, b), cell, p)
-                run = Spec(tried, problem, p["rounds"], p["tuning_seeds"], EVERY, ("cost",))
-                specs_by_name[f"tuning_{method}_{name}_a{a:g}_p{b:g}"] = run
-            if f"{method}_{name}" in CHOSEN:
-                best = baseline(method, CHOSEN[f"{method}_{name}"], cell, p)
-                specs_by_name[f"{method}_{name}"] = judged(best, problem, p)
-        if CHOSEN:
-            algorithm = common.ssca(cell[1], cell[2], clients=int(p["clients"]))
-            specs_by_name[f"ssca_{name}"] = judged(algorithm, problem, p)
-    return specs_by_name
+    """All runs by the names that their labels give."""
+    return by_name([*runs(p)], DEFAULTS)
 
 
-def judged(algorithm: Any, problem: Any, p: Params) -> Spec:
-    """A run on the seeds that judge."""
-    return Spec(algorithm, problem, p["rounds"], p["seeds"], EVERY, ("cost", "accuracy"))
+def runs(p: Params) -> Iterator[Spec]:
+    """Momentum SGD over its grid on tuning seeds, its best point beside SSCA on fresh ones."""
+    for start in STARTS:
+        for split in SPLITS:
+            for batch in map(int, p["batches"]):
+                cell: dict[str, Label] = {"start": start, "split": split, "B": batch}
+                yield from tried(p, cell)
+                yield from judged(p, cell)
+
+
+def tried(p: Params, cell: dict[str, Label]) -> Iterator[Spec]:
+    """Momentum SGD at every point of its grid."""
+    for a in map(float, p["rates"]):
+        for beta in map(float, p["betas"]):
+            labels: dict[str, Label] = {**cell, "method": "momentum", "a": a, "beta": beta}
+            yield run(momentum(p, cell, a, beta), p, {"draw": "tuning", **labels})
+
+
+def judged(p: Params, cell: dict[str, Label]) -> Iterator[Spec]:
+    """SSCA and momentum SGD at the chosen point, if one is chosen."""
+    start, split, batch = str(cell["start"]), str(cell["split"]), int(str(cell["B"]))
+    point = CHOSEN.get((start, split, batch))
+    if point is not None:
+        best = momentum(p, cell, *point)
+        yield run(best, p, {"draw": "fresh", **cell, "method": "momentum"})
+        method = common.ssca(split, batch, clients=int(p["clients"]))
+        yield run(method, p, {"draw": "fresh", **cell, "method": "ssca"})
+
+
+def momentum(p: Params, cell: dict[str, Label], a: float, beta: float) -> Any:
+    """Momentum SGD with the constant step size a and the weight beta."""
+    split = str(cell["split"])
+    algorithm = MomentumSGD if split == "samples" else VerticalMomentumSGD
+    return algorithm(
+        lr=PowerLaw(a, 0.0),
+        batch_size=rows(split, int(str(cell["B"])), int(p["clients"])),
+        ridge=RIDGE,
+        beta=beta,
+    )
+
+
+def run(algorithm: Any, p: Params, labels: dict[str, Label]) -> Spec:
+    """A run with these labels, on the seeds of its draw."""
+    split = str(labels["split"])
+    make = digits_problem if split == "samples" else vertical_problem
+    problem: Any = partial(make, **common.task(p))
+    if labels["start"] == "he":
+        problem = partial(he_problem, split=split, **common.task(p))
+    seeds = p[SEEDS[str(labels["draw"])]]
+    keep = ("cost", "accuracy")
+    return Spec(algorithm, problem, p["rounds"], seeds, EVERY, keep, labels=labels)

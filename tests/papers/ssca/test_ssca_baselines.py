@@ -7,10 +7,12 @@ import torch
 
 import fedlib as fl
 from fedlib.steps import PowerLaw
+from papers.kit.quantities import Query
 from papers.ssca import common
-from papers.ssca.baselines import PLANNED
+from papers.ssca.baselines import STUDY
 from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
-from papers.ssca.baselines.runs import CHOSEN, METHODS, cells, grid
+from papers.ssca.baselines.quantities import cells
+from papers.ssca.baselines.runs import CHOSEN
 
 TASK = {"data": "digits", "clients": 4, "hidden": 6, "evaluate": 50}
 
@@ -43,10 +45,11 @@ def test_momentum_adds_the_last_change(problem, method, plain):
     torch.testing.assert_close(model, w, rtol=1e-4, atol=1e-6)
 
 
-def test_what_is_chosen_is_a_point_of_its_grid():
-    p = PLANNED.resolve("full")
-    for name, point in CHOSEN.items():
-        method, _, cell = name.partition("_")
-        assert cell in cells(p)
-        assert point in grid(method, p)
-    assert len(CHOSEN) in (0, len(METHODS) * len(cells(p)))
+def test_what_is_chosen_is_the_best_point_of_its_grid():
+    page = STUDY.open()
+    numbers = STUDY.numbers(page.run(), "full")
+    assert len(CHOSEN) == len([*cells(page.params)])
+    for (start, split, batch), point in CHOSEN.items():
+        cell = {"draw": "tuning", "start": start, "split": split, "B": batch}
+        best = (numbers[Query.of("best_a", **cell)], numbers[Query.of("best_beta", **cell)])
+        assert point == tuple(number.value for number in best)
