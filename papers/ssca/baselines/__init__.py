@@ -19,7 +19,7 @@ PARAMETERS = parameters(
     **common.TASK,
 )
 
-PLANNED = Study(
+STUDY = Study(
     name="ssca_baselines",
     title="SSCA beside tuned momentum SGD",
     paper="Y",

@@ -9,7 +9,7 @@ from functools import partial
 
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Query, names_of
+from papers.kit.quantities import Label, Query, names_of
 from papers.kit.rules import Control, Rule, of
 from papers.ssca.baselines.runs import DEFAULTS
 from papers.ssca.common import CLIENTS, SPLITS, rows
@@ -22,7 +22,7 @@ FROZEN = (
 )
 SEARCHED = ("tuning_*",)  # a point of the grid may diverge: it is not chosen
 NEEDS = Needs(parameters=("rates", "betas", "tuning_seeds"), dead=SEARCHED)
-COMMIT = "08ed1c80"  # that fixed the rule
+COMMIT = "1550d2bc"  # that fixed rule, grid and seeds
 
 
 def ahead(start: str) -> Rule:
@@ -31,7 +31,7 @@ def ahead(start: str) -> Rule:
     null_values = {}
     for split in SPLITS:
         for batch in BATCHES:
-            cell = {"draw": "fresh", "start": start, "split": split, "B": batch}
+            cell: dict[str, Label] = {"draw": "fresh", "start": start, "split": split, "B": batch}
             text = f"{split}, B = {rows(split, batch, CLIENTS)}"
             conditions[text] = of(Query.of("ahead", **cell)) < 0
             null_values[Query.of("ahead", **cell)] = Query.of("null", **cell)

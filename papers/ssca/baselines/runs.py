@@ -35,7 +35,20 @@ DEFAULTS: dict[str, Label | None] = {
 
 #: Start, split and batch -> the point (a, beta) of the grid with the lowest mean cost on the tuning
 #: seeds. Without it no fresh run is declared.
-CHOSEN: dict[tuple[str, str, int], tuple[float, float]] = {}
+CHOSEN: dict[tuple[str, str, int], tuple[float, float]] = {
+    ("usual", "samples", 1): (0.2, 0.5),
+    ("usual", "samples", 10): (0.7, 0.7),
+    ("usual", "samples", 100): (0.4, 0.85),
+    ("usual", "features", 1): (0.2, 0.5),
+    ("usual", "features", 10): (0.4, 0.85),
+    ("usual", "features", 100): (1.0, 0.85),
+    ("he", "samples", 1): (0.1, 0.7),
+    ("he", "samples", 10): (0.2, 0.85),
+    ("he", "samples", 100): (1.0, 0.85),
+    ("he", "features", 1): (0.1, 0.7),
+    ("he", "features", 10): (0.7, 0.7),
+    ("he", "features", 100): (1.0, 0.7),
+}
 
 
 def specs(p: Params) -> dict[str, Spec]:
