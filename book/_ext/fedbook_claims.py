@@ -283,10 +283,10 @@ def in_parts(rows: list[Row]) -> nodes.paragraph:
     older = (judged["rule_fixed"] != "").sum()
     text = (
         f"In all readings these claims have {len(judged)} parts that are judged: "
-        f"{count_states(judged['state'])}. The rule of {older} of them is older than the runs that "
-        "judge it. Every part is drawn with its 95 % interval, on an axis that is tinted where the "
-        "part holds. A disc holds, a square fails, a ring is open, and a diamond is the value that "
-        "the paper prints."
+        f"{count_states(judged['state'])}. The rule of {older} of them was fixed before the seeds "
+        "that judge it were drawn. Every part is drawn with its 95 % interval, on an axis that is "
+        "tinted where the part holds. A disc holds, a square fails, a ring is open, and a diamond "
+        "is the value that the paper prints."
     )
     return nodes.paragraph("", text)
 

@@ -373,7 +373,7 @@
       right.say([Math.log(rows[0][0]) - 0.2, 4 + tall * 0.03], "printed: about four", { fill: RED });
       right.line(rows.map((row) => [Math.log(row[0]), row[3]]), { stroke: "currentColor", "stroke-width": 1.6 });
       right.dot([Math.log(rate), ratio], { r: 7, fill: GREEN });
-      said.textContent = `Step size ${rate}: hard switching violates in ${hard} rounds, soft in ${soft}: ${ratio} times as many.`;
+      said.textContent = `Step size ${rate}: hard switching violates in ${hard} rounds, soft in ${soft}: hard in ${ratio} times as many.`;
       slider.setAttribute("aria-valuetext", said.textContent);
     };
     slider.addEventListener("input", draw);

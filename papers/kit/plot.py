@@ -45,9 +45,10 @@ SWEEP = "blend:#e0a83a,#7d3fa0"
 #: Width and height in inches, where a figure does not ask for others.
 SIZE = (7.5, 3.2)
 
+#: By theme; `key` is what seaborn draws in legends of styles and sizes, which have no hue.
 STYLES = {
-    "light": {"text": "#222222", "grid": "#d5d5d5"},
-    "dark": {"text": "#e0e0e0", "grid": "#4a4a4a"},
+    "light": {"text": "#222222", "grid": "#d5d5d5", "key": "#333333"},
+    "dark": {"text": "#e0e0e0", "grid": "#4a4a4a", "key": "#c9c9c9"},
 }
 
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
