@@ -78,9 +78,8 @@ methods = {"ssca": "SSCA", "momentum": "momentum SGD"}
 starts = {"usual": "usual start", "he": "He's start"}
 shown = page.curves(["start", "split", "method", "B"], DEFAULTS, draw="fresh")
 shown = plot.worded(shown, method=methods, start=starts)
-shown["panel"] = shown["split"] + ", " + shown["start"].astype(str)
 means = plot.over_seeds(shown[shown["round"] > 0], {"cost": "training cost"})
-grid = sns.relplot(means, hue="method", style="B", col="panel", col_wrap=2, **plot.LINES)
+grid = sns.relplot(means, hue="method", style="B", row="start", col="split", **plot.LINES)
 plot.finish(grid, log=True, size=(8.6, 6.4))
 plot.show(
     grid,
