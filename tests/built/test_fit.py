@@ -95,7 +95,7 @@ def test_on_a_phone_a_claim_is_a_line_that_opens(tab):
     page = tab("book/claims.html")
     page.set_viewport_size(NARROW)
     lines = page.evaluate(LINES)
-    assert max(lines) < 60
+    assert max(lines) < 100  # its number and verdict, and two lines of its sentence
     assert page.evaluate("document.documentElement.scrollHeight") < 20_000
     claim = page.locator(".claims > .claim").nth(2)
     opener = claim.locator(".claim-opener")
