@@ -25,7 +25,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book pdf check-book test lint types unit library studies pages stored nbval quick notebook lab notebooks \
+.PHONY: help book pdf check-book test lint types unit library studies pages nbval quick notebook lab notebooks \
 	reproduce claims bench federation mutants recheck runs clean clean-all bytecode
 
 help:
@@ -71,12 +71,10 @@ check-book: $(STAMP)
 # processes each, which fill both cores to the end.
 test: bytecode
 	@$(MAKE) --no-print-directory --keep-going -j 2 --output-sync=line \
-		stored library types lint nbval quick
+		studies library pages types lint nbval quick
 
-library studies pages stored: WORKERS = 0
+library studies pages: WORKERS = 0
 library: TESTS = fedlib tests/fedlib
-# Those of studies and pages: one process imports once, reads the stored runs once and judges claims once.
-stored: TESTS = papers tests/papers tests/book tests/repo
 studies: TESTS = papers tests/papers
 pages: TESTS = tests/book tests/repo
 
@@ -92,7 +90,7 @@ types: $(STAMP)
 bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers benchmarks
 
-unit library studies pages stored: bytecode
+unit library studies pages: bytecode
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
