@@ -21,8 +21,9 @@ PARAMETERS = parameters(
     colour_rounds=("the same number on CIFAR-10 with digits; 0: none", 2, 0),
     attribute_rounds=("the same number with forty attributes; 0: none", 3, 1),
     attribute_participants=("clients a round with forty attributes", 6, 2),
-    progress_rounds=("rounds in which local progress is measured", 40, 2),
-    equal_rounds=("rounds in which FSMGDA's local training has FedCMOO's step size", 12, 1),
+    progress_seeds=("seeds with which local progress is measured", (703, 704, 705), (0,)),
+    progress_rounds=("rounds in which local progress is measured", 100, 2),
+    equal_rounds=("rounds in which FSMGDA's local training has FedCMOO's step size", 30, 1),
     **shared(),
 )
 

@@ -99,7 +99,10 @@ def of_attributes(p: Params) -> Spec:
 
 
 def progress(p: Params) -> Iterator[Spec]:
-    """FedCMOO with gains of its local training, and of FSMGDA's at both step sizes."""
+    """FedCMOO with gains of its local training, and of FSMGDA's at both step sizes.
+
+    Both train with the dropout of the authors' code.
+    """
     gains = tuple(f"{trained}_{gain}" for trained in TRAINED for gain in GAINS)
     for data in GREY:
         followed = method("fedcmoo", data, p)
@@ -108,7 +111,8 @@ def progress(p: Params) -> Iterator[Spec]:
             "equal": (method("fsmgda", data, p, lr=followed.lr), p["equal_rounds"]),
         }
         for steps, (rival, rounds) in rivals.items():
-            run = base(ProgressProbe(followed, rival), data, p, p["seeds"], rounds)
+            probe = ProgressProbe(followed, rival)
+            run = base(probe, data, p, p["progress_seeds"], rounds, dropout=True)
             yield labelled(run, gains, probe="progress", data=data, steps=steps)
 
 

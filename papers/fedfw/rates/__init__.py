@@ -19,7 +19,7 @@ PARAMETERS = parameters(
     ),
     network_seeds=(
         "seeds of the network of Figure 3 on the authors' rows, which no run had before",
-        (430, 431, 432),
+        (433, 434, 435),
         (0,),
     ),
     balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
@@ -36,6 +36,7 @@ PARAMETERS = parameters(
     shares=("participation p", claims.SHARES, (0.5, 1.0)),
     share_penalties=("lambda_0 of Figure 2", claims.SHARE_PENALTIES),
     share_rounds=("rounds of Figures 2 and 3", 300, 15),
+    network_rounds=("rounds of the network of Figure 3 on the authors' rows", 600, 15),
     most=("generated rows of a client, at most", 2000, 200),
     penalties=("lambda_0 of Figure 4", claims.PENALTIES, (0.01, 1.0)),
     penalty_rounds=("rounds of Figure 4", 100, 21),

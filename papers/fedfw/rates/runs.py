@@ -173,7 +173,7 @@ def participation(p: Params) -> Iterator[Spec]:
     net = partial(generated, model="mlp", norm="l2", most=p["most"])
     fixed = Convex(grows=False)
 
-    def run(method: Any, problem: Any, seeds: Any, /, **labels: Label) -> Spec:
+    def run(method: Any, problem: Any, seeds: Any, T: int = T, /, **labels: Label) -> Spec:
         labels = {"part": "share", **labels}
         return Spec(method, problem, T, seeds, between(T, 60), CURVES, labels=labels)
 
@@ -184,8 +184,10 @@ def participation(p: Params) -> Iterator[Spec]:
         yield run(FedFWPlus(STILL, q, fixed), net, p["seeds"], method="plus", p=q)
         theirs = partial(authors_problem, net="dnn", classes=LABELS, ball=RADIUS)
         fresh = p["network_seeds"]
-        yield run(FedFW(STILL, q, fixed), theirs, fresh, method="fedfw", p=q, rows="theirs")
-        yield run(FedFWPlus(STILL, q, fixed), theirs, fresh, method="plus", p=q, rows="theirs")
+        longer = p["network_rounds"]
+        yield run(FedFW(STILL, q, fixed), theirs, fresh, longer, method="fedfw", p=q, rows="theirs")
+        plus = FedFWPlus(STILL, q, fixed)
+        yield run(plus, theirs, fresh, longer, method="plus", p=q, rows="theirs")
 
 
 def penalties(p: Params) -> Iterator[Spec]:
