@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -44,13 +44,9 @@ def folder_of(study: str) -> Path:
 
 
 @cache
-def reader() -> Callable[[Path], Mapping[str, Any]]:
+def reader() -> Callable[[Path], dict[str, Any]]:
     """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
-
-    def read(path: Path) -> Mapping[str, Any]:
-        return archive.read(path) if path.stem == "numbers" else archive.summary(path)
-
-    return archive.cached(read)
+    return archive.cached(lambda path: archive.read(path, curves=False))
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -66,7 +62,7 @@ def files_of(study: str) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def read_stored(env: BuildEnvironment, path: Path) -> Mapping[str, Any]:
+def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
     """A stored run without curves, checked against its digest; a page is built again with it."""
     env.note_dependency(str(archive.place(path)))
     try:
@@ -77,9 +73,8 @@ def read_stored(env: BuildEnvironment, path: Path) -> Mapping[str, Any]:
 
 def numbers_of(env: BuildEnvironment, study: str) -> Mapping[str, Number]:
     """The derived numbers of a study; as `study@paper` those of the paper's setting."""
-    folder = folder_of(study)
-    read_stored(env, folder / "numbers.json")
-    return store.read_numbers(folder.parent.name, folder.name)
+    stored = read_stored(env, folder_of(study) / "numbers.json")
+    return store.numbers_of(stored)
 
 
 def number_of(env: BuildEnvironment, study: str, key: str) -> Number:

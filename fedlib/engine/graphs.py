@@ -12,11 +12,11 @@ def arguments(node: Node) -> tuple[Any, ...]:
     return node.args
 
 
-def insert(graph: Graph, target: Any, *arguments: Any) -> Node:
+def insert(graph: Graph, target: Any, *arguments: Any, **options: Any) -> Node:
     """A new node, with the shape and type of its result."""
-    node = graph.call_function(target, arguments)
+    node = graph.call_function(target, arguments, options)
     values = pytree.tree_map_only(Node, value, arguments)
-    node.meta["val"] = target(*values)
+    node.meta["val"] = target(*values, **options)
     return node
 
 

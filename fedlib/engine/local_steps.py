@@ -8,6 +8,7 @@ has changed. It applies where `choose_kernels` has taken oneDNN's products.
 """
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ SPLIT = torch.ops.aten.split_with_sizes.default
 SUB = torch.ops.aten.sub.Tensor
 MUL = torch.ops.aten.mul.Tensor
 CAT = torch.ops.aten.cat.default
+CLONE = torch.ops.aten.clone.default
 #: The two ways in which a graph transposes the matrices of all clients, with their arguments.
 TRANSPOSED = [(PERMUTE, [0, 2, 1]), (torch.ops.aten.transpose.int, 1, 2)]
 
@@ -106,6 +108,43 @@ def _(
     return inputs.new_empty(*inputs.shape[:2], rows)
 
 
+@torch.library.custom_op(
+    "fedlib_kernels::descend_with_product",
+    mutates_args=(),
+    schema=f"(Tensor u, {ARGUMENTS}, Tensor inputs, int block) -> (Tensor, Tensor)",
+)
+def descend_with_product(
+    u: Tensor,
+    lr: float,
+    factors: list[Tensor],
+    is_product: list[bool],
+    inputs: Tensor,
+    block: int,
+) -> tuple[Tensor, Tensor]:
+    """The results of `descend` and of `descend_and_multiply`."""
+    result = u.new_empty(factors[0].shape[0], u.shape[-1])
+    rows = factors_of_block(factors, is_product, block)[0].shape[1]
+    products = inputs.new_empty(*inputs.shape[:2], rows)
+    following = (block, inputs, products)
+    subtract(u.expand_as(result), lr, factors, is_product, result, following)
+    return result, products
+
+
+@descend_with_product.register_fake
+def _(
+    u: Tensor,
+    lr: float,
+    factors: list[Tensor],
+    is_product: list[bool],
+    inputs: Tensor,
+    block: int,
+) -> tuple[Tensor, Tensor]:
+    del lr
+    rows = factors_of_block(factors, is_product, block)[0].shape[1]
+    result = u.new_empty(factors[0].shape[0], u.shape[-1])
+    return result, inputs.new_empty(*inputs.shape[:2], rows)
+
+
 def factors_of_block(
     factors: list[Any],
     is_product: list[bool],
@@ -135,26 +174,45 @@ def subtract(
     for number, multiplied in enumerate(is_product):
         block = next(remaining)
         right = next(remaining) if multiplied else None
-        columns = block[0].numel()
+        shape = block.shape
         if right is not None:
-            columns = block.shape[1] * right.shape[2]
-        stop = start + columns
-        if right is None:
-            torch.sub(before[:, start:stop], block, alpha=lr, out=result[:, start:stop])
-        else:
-            for client, left in enumerate(block):
-                gradient = multiply(left, right[client])
-                old = before[client, start:stop].view_as(gradient)
-                new = result[client, start:stop].view_as(gradient)
-                torch.sub(old, gradient, alpha=lr, out=new)
-                if number == next_block:  # while the client's model is in the cache
-                    products[client] = multiply(inputs[client], new.T)
+            shape = torch.Size([*block.shape[:2], right.shape[2]])
+        stop = start + shape[1:].numel()
+        old = before[:, start:stop].view(shape)
+        new = result[:, start:stop].view(shape)
         start = stop
+        if right is None:
+            torch.sub(old, block, alpha=lr, out=new)
+            continue
+        clients = zip(old, new, block, right, strict=True)
+        if number == next_block:
+            subtract_and_multiply(clients, lr, inputs, products)
+        else:
+            for old_matrix, new_matrix, left_factor, right_factor in clients:
+                gradient = multiply(left_factor, right_factor)
+                torch.sub(old_matrix, gradient, alpha=lr, out=new_matrix)
+
+
+def subtract_and_multiply(
+    clients: Iterable[tuple[Tensor, Tensor, Tensor, Tensor]],
+    lr: float,
+    inputs: Float[Tensor, "N n k"],
+    products: Float[Tensor, "N n m"],
+) -> None:
+    """Multiply with a client's new matrix while it is in the cache.
+
+    `clients` are their old and new matrices `[m, k]` and the two factors of each gradient.
+    """
+    for client, rows, product in zip(clients, inputs, products, strict=True):
+        old, new, left_factor, right_factor = client
+        torch.sub(old, multiply(left_factor, right_factor), alpha=lr, out=new)
+        product.copy_(multiply(rows, new.T))
 
 
 DESCEND = torch.ops.fedlib_kernels.descend.default
 DESCEND_IN_PLACE = torch.ops.fedlib_kernels.descend_in_place.default
 DESCEND_AND_MULTIPLY = torch.ops.fedlib_kernels.descend_and_multiply.default
+DESCEND_WITH_PRODUCT = torch.ops.fedlib_kernels.descend_with_product.default
 
 
 def fuse_steps(graph: Graph) -> None:
@@ -167,7 +225,7 @@ def fuse_steps(graph: Graph) -> None:
         if node.target == DESCEND:
             reuse_models(graph, node)
     for node in list(graph.nodes):
-        if node.target == DESCEND_IN_PLACE:
+        if node.target in (DESCEND, DESCEND_IN_PLACE):
             multiply_early(graph, node)
     graph.eliminate_dead_code()
 
@@ -191,7 +249,10 @@ def fuse_step(graph: Graph, node: Node) -> None:
         if product is None:
             factors.append(block)
         else:
-            factors.extend(arguments(product))
+            left, right = arguments(product)
+            with graph.inserting_before(node):
+                left = insert(graph, CLONE, left, memory_format=torch.contiguous_format)
+            factors.extend([left, right])
     if not any(is_product):
         return
     with graph.inserting_before(node):
@@ -247,13 +308,19 @@ def is_view(node: Node) -> bool:
 
 
 def multiply_early(graph: Graph, step: Node) -> None:
-    """Let a step in place compute the first product with a matrix that it changes.
+    """Let a step compute the first product with a matrix that it changes.
 
-    The other factor must be independent of the models, as a minibatch's inputs are.
+    The product must come before the next step. Its other factor must be independent of the models,
+    as a minibatch's inputs are.
     """
-    models, _, factors, is_product = arguments(step)
+    before, _, factors, is_product = arguments(step)
+    models = step if step.target == DESCEND else before
     for node in list(graph.nodes):
-        if node < step or node.target != ONEDNN_BMM:
+        if node <= step:
+            continue
+        if node.target == DESCEND_IN_PLACE and arguments(node)[0] is models:
+            return
+        if node.target != ONEDNN_BMM:
             continue
         inputs, matrices = arguments(node)
         block = number_of_block(matrices, models)
@@ -265,11 +332,21 @@ def multiply_early(graph: Graph, step: Node) -> None:
             continue
         move_before(step, inputs)
         with graph.inserting_before(step):
-            multiplied = insert(graph, DESCEND_AND_MULTIPLY, *arguments(step), inputs, block)
+            multiplied = with_product(graph, step, inputs, block)
         node.replace_all_uses_with(multiplied)
         graph.erase_node(node)
         graph.erase_node(step)
         return
+
+
+def with_product(graph: Graph, step: Node, inputs: Node, block: int) -> Node:
+    """The product, by a new step for another one; the latter's models become the former's."""
+    options = (*arguments(step), inputs, block)
+    if step.target == DESCEND_IN_PLACE:
+        return insert(graph, DESCEND_AND_MULTIPLY, *options)
+    both = insert(graph, DESCEND_WITH_PRODUCT, *options)
+    step.replace_all_uses_with(insert(graph, operator.getitem, both, 0))
+    return insert(graph, operator.getitem, both, 1)
 
 
 def number_of_block(matrices: Node, models: Node) -> int | None:

@@ -45,7 +45,8 @@ def curves(traces: Mapping[str, Trace]) -> pd.DataFrame:
 
     frames = []
     for name, trace in traces.items():
-        rows = tables.rows_of(trace.seeds, trace.rounds, trace.metrics, trace.info)
+        curves_of_run = tables.Curves(trace.seeds, trace.rounds.tolist(), trace.metrics, trace.info)
+        rows = tables.rows_of(curves_of_run)
         frames.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
     return pd.concat(frames, ignore_index=True)
 
@@ -440,7 +441,7 @@ class Quantities(Mapping[Key, Number]):
         """Quantities of some frames of rows; ValueError if two have the same labels and measure."""
         import pandas as pd
 
-        table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+        table = pd.concat(rows, ignore_index=True)
         labels = [name for name in table.columns if name not in COLUMNS]
         names = []
         for _, fields in _rows(table):

@@ -240,13 +240,17 @@ def test_a_second_step_changes_the_models_in_place(onednn, monkeypatch):
     assert torch.equal(u, copied)
 
 
+def weights_of_models(u):
+    """The transposed matrices of the first layer."""
+    weights = u.split([CLASSES * FEATURES, CLASSES, CLASSES * FEATURES], 1)[0]
+    return weights.reshape(CLIENTS, CLASSES, FEATURES).transpose(1, 2)
+
+
 def product_after_steps(u, errors, rows, inputs):
     """The models after two steps, and a product with their first blocks."""
     u_next = plain_step(u, errors, rows)
     u_last = plain_step(u_next, errors + u_next.mean(), rows)
-    weights = u_last.split([CLASSES * FEATURES, CLASSES, CLASSES * FEATURES], 1)[0]
-    matrices = weights.reshape(CLIENTS, CLASSES, FEATURES).transpose(1, 2)
-    return u_last, torch.bmm(inputs(rows, u_last), matrices)
+    return u_last, torch.bmm(inputs(rows, u_last), weights_of_models(u_last))
 
 
 def next_rows(rows, u_last):
@@ -255,6 +259,31 @@ def next_rows(rows, u_last):
 
 def rows_of_the_models(rows, u_last):
     return rows + u_last.mean()
+
+
+def product_after_one_step(u, errors, rows):
+    u_next = plain_step(u, errors, rows)
+    return u_next, torch.bmm(next_rows(rows, u_next), weights_of_models(u_next))
+
+
+def test_a_step_that_is_not_in_place_computes_the_next_product_too(onednn, monkeypatch):
+    names = steps(monkeypatch, product_after_one_step, random(LAYERS))
+    assert names.count("fedlib_kernels.descend_with_product.default") == 1
+    assert "fedlib_kernels.bmm.default" not in names
+
+
+def product_after_three_steps(u, errors, rows):
+    """The only product that can be early comes after the last step."""
+    u_second = plain_step(plain_step(u, errors, rows), errors + 1, rows)
+    u_last = plain_step(u_second, errors + u_second.mean(), rows)
+    return u_last, torch.bmm(next_rows(rows, u_last), weights_of_models(u_last))
+
+
+def test_no_step_computes_a_product_that_comes_after_another_step(onednn, monkeypatch):
+    names = steps(monkeypatch, product_after_three_steps, random(LAYERS))
+    assert names.count(STEP) == 1
+    assert names.count(IN_PLACE) == 1
+    assert names.count("fedlib_kernels.descend_and_multiply.default") == 1
 
 
 @pytest.mark.parametrize(
