@@ -357,7 +357,6 @@ instances = None  # of the program; None: 1000 in the full profile, 300 in the q
 
 # %% tags=["hide-input"]
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -369,60 +368,127 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
-from papers.ssca.checks import Program, dual, minimizer, multipliers, primal, ripples, ssca
+from papers.ssca.checks import (
+    Program,
+    binned_means,
+    dual,
+    evaluate,
+    minimizer,
+    multipliers,
+    no_surrogates,
+    power_law,
+    primal,
+    ripples,
+    ssca,
+)
 
 globals().update(settle(globals(), seed=0, instances=(1000, 300, 100)))
 rng = np.random.default_rng(seed)
 
 
-def program(R, M, d, exact):  # R random programs; exact: the objective |w|^2
+def random_programs(R, M, d, *, exact):
+    """R random programs, with the exact objective |w|^2 or with an averaged one."""
     a0 = np.zeros((R, d)) if exact else rng.standard_normal((R, d))
+    tau0 = 1.0 if exact else 0.1
     A = 2 * rng.standard_normal((R, M))
     size = np.exp(rng.standard_normal((R, M, 1)))
-    return Program(a0, A, size * rng.standard_normal((R, M, d)), 1.0 if exact else 0.1, 0.1, 5.0)
+    B = size * rng.standard_normal((R, M, d))
+    return Program(a0=a0, A=A, B=B, tau0=tau0, tau=0.1, c=5.0)
 
 
-def lemma_1(b, excess, tau, c):  # the paper's nu of (38), from b of (42) and A - U
-    den = b - 4 * tau * excess
-    root = np.sqrt(b / np.where(den > 0, den, 1.0))
-    return np.where(den > 0, np.clip((root - 1) / tau, 0, c), c)
+def lemma_1(p):
+    """The paper's nu of (38), from b of (42) and A - U, for one constraint."""
+    b = np.square(p.B[:, 0]).sum(1)
+    D = b - 4 * p.tau * p.A[:, 0]
+    root = np.sqrt(b / np.where(D > 0, D, 1.0))
+    inside = np.clip((root - 1) / p.tau, 0, p.c)
+    return np.where(D > 0, inside, p.c)[:, None]
 
 
-def gap(p, nu):  # between primal and dual, relative
-    return (primal(p, minimizer(p, nu)) - dual(p, nu)) / (1 + np.abs(dual(p, nu)))
+def duality_gap(p, w, nu):
+    """Between primal and dual, relative."""
+    height = dual(p, nu)
+    return (primal(p, w) - height) / (1 + np.abs(height))
 
+
+def library_solutions(p, rows):
+    """w and nu that the library's server finds for the first `rows` programs."""
+    w = []
+    nu = []
+    for row in range(rows):
+        a0 = torch.from_numpy(p.a0[row])
+        A = torch.from_numpy(p.A[row])
+        B = torch.from_numpy(p.B[row])
+        levels = torch.zeros_like(A)
+        response = best_response(
+            a0, B, A, levels, tau=p.tau, penalty=p.c, curvature=p.tau0
+        )
+        w.append(response.w.numpy())
+        nu.append(response.nu.numpy())
+    return np.stack(w), np.stack(nu)
+
+
+def constrained_minimum(value, gradient, start, constraint, tolerance):
+    """SLSQP's local minimizer."""
+    options = {"ftol": tolerance}
+    return minimize(
+        value,
+        start,
+        jac=gradient,
+        method="SLSQP",
+        constraints=constraint,
+        options=options,
+    ).x
+
+
+def at_most(function, level):
+    """SLSQP's form of the constraint that the function is at most `level`."""
+    return {
+        "type": "ineq",
+        "fun": lambda w: level - function.value(w),
+        "jac": lambda w: -function.gradient(w),
+    }
 
 # %% [markdown]
 # **Lemma 1.** We check the printed formula, also for $b=0$, $A=U$ and $D\le0$, by the duality gap and against the
 # library's server step.
 
 # %% tags=["hide-input", "nbval-check-output"]
-p = program(instances, 1, 4, True)
-b = np.square(p.B[:, 0]).sum(1)
-nu = lemma_1(b, p.A[:, 0], p.tau, p.c)
-den = b - 4 * p.tau * p.A[:, 0]
-edge = replace(p, B=p.B * (np.arange(instances) % 3 > 0)[:, None, None], A=np.where((np.arange(instances) % 3 == 1)[:, None], 0.0, p.A))
-edge_nu = lemma_1(np.square(edge.B[:, 0]).sum(1), edge.A[:, 0], p.tau, p.c)
-sides = [rng.uniform(0, p.c, (instances, 1)) for _ in range(2)]
-bend = dual(p, (sides[0] + sides[1]) / 2) - (dual(p, sides[0]) + dual(p, sides[1])) / 2
+p = random_programs(instances, 1, 4, exact=True)
+nu = lemma_1(p)
+w = minimizer(p, nu)
+D = np.square(p.B[:, 0]).sum(1) - 4 * p.tau * p.A[:, 0]
+branches = (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), D <= 0)
 
+turn = np.arange(instances) % 3
+without_b = np.where((turn == 0)[:, None, None], 0.0, p.B)
+without_excess = np.where((turn == 1)[:, None], 0.0, p.A)
+edge = replace(p, B=without_b, A=without_excess)
+edge_nu = lemma_1(edge)
+edge_gap = duality_gap(edge, minimizer(edge, edge_nu), edge_nu)
 
-def library(p, row):
-    a0, A, B = (torch.from_numpy(x[row]) for x in (p.a0, p.A, p.B))
-    response = best_response(a0, B, A, torch.zeros_like(A), tau=p.tau, penalty=p.c, curvature=p.tau0)
-    return response.w.numpy(), response.nu.numpy()
+left = rng.uniform(0, p.c, (instances, 1))
+right = rng.uniform(0, p.c, (instances, 1))
+chord = (dual(p, left) + dual(p, right)) / 2
+bend = dual(p, (left + right) / 2) - chord
+library_w, _ = library_solutions(p, rows=100)
 
-
-closed_form = minimizer(p, nu[:, None])
-apart = max(np.abs(library(p, row)[0] - closed_form[row]).max() for row in range(100))
-
-check(f"all branches occur in {instances} programs", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
-check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
-check("    no gap for b = 0 and A = U either", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
-check("Lemma 1 is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
-check("A <= U gives w = 0", np.abs(closed_form[p.A[:, 0] <= 0]).max() == 0)
+check(
+    f"all branches occur in {instances} programs",
+    all(branch.any() for branch in branches),
+)
+check("no duality gap, to 1e-10", np.abs(duality_gap(p, w, nu)).max() < 1e-10)
+check("    no gap for b = 0 and A = U either", np.abs(edge_gap).max() < 1e-10)
+check(
+    "Lemma 1 is one step of the coordinate formula, to 1e-12",
+    np.abs(multipliers(p) - nu).max() < 1e-12,
+)
+check("A <= U gives w = 0", np.abs(w[p.A[:, 0] <= 0]).max() == 0)
 check("the dual is concave: no chord above it", bend.min() > -1e-12)
-_ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e-12)
+_ = check(
+    "fedlib.solvers.interior_point gives the same w, to 1e-12",
+    np.abs(library_w - w[:100]).max() < 1e-12,
+)
 
 # %% [markdown]
 # **Several constraints.** For $w\in\mathbb R^4$ and both forms of the objective, the table shows the largest relative
@@ -430,26 +496,49 @@ _ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e
 
 # %% tags=["hide-input", "nbval-check-output"]
 sweeps = (1, 10, 60, 300, 1000)
+
+
+def gaps_after_sweeps(p):
+    """The largest duality gap after each number of sweeps, and the 99 % quantile after 60."""
+    row = {}
+    for count in sweeps:
+        nu = multipliers(p, count)
+        gaps = duality_gap(p, minimizer(p, nu), nu)
+        row[f"{count} sweeps"] = gaps.max()
+        if count == 60:
+            quantile = np.quantile(gaps, 0.99)
+    return row | {"60 sweeps, 99 %": quantile}
+
+
+def least_ascent(p):
+    """The smallest relative growth of the dual from sweep to sweep."""
+    heights = np.array([dual(p, multipliers(p, count)) for count in (1, 2, 3, 10)])
+    growth = np.diff(heights, axis=0) / (1 + np.abs(heights[1:]))
+    return growth.min()
+
+
 rows = {}
-monotone = []
-near = []
+ascents = []
+library_gaps = []
 for M in (2, 3, 5):
     for exact in (True, False):
-        p = program(instances // 5, M, 4, exact)
-        gaps = [gap(p, multipliers(p, s)) for s in sweeps]
-        heights = np.array([dual(p, multipliers(p, s)) for s in (1, 2, 3, 10)])
-        monotone.append((np.diff(heights, axis=0) / (1 + np.abs(heights[1:]))).min())
-        rows[f"M = {M}, {'exact' if exact else 'averaged'} objective"] = [g.max() for g in gaps] + [np.quantile(gaps[2], 0.99)]
-        w, nu = (np.stack(x) for x in zip(*(library(p, row) for row in range(10)), strict=True))
+        p = random_programs(instances // 5, M, 4, exact=exact)
+        name = "exact" if exact else "averaged"
+        rows[f"M = {M}, {name} objective"] = gaps_after_sweeps(p)
+        ascents.append(least_ascent(p))
         ten_programs = replace(p, a0=p.a0[:10], A=p.A[:10], B=p.B[:10])
-        near.append(((primal(ten_programs, w) - dual(ten_programs, nu)) / (1 + np.abs(dual(ten_programs, nu)))).max())
-table = pd.DataFrame(rows, index=[*(f"{s} sweeps" for s in sweeps), "60 sweeps, 99 %"]).T
+        w, nu = library_solutions(ten_programs, rows=10)
+        library_gaps.append(duality_gap(ten_programs, w, nu).max())
+table = pd.DataFrame(rows).T
 
-check("the dual never falls", min(monotone) > -1e-12)
+check("the dual never falls", min(ascents) > -1e-12)
 check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
 check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
 check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
-_ = check("fedlib.solvers.interior_point, by interior points: gap below 1e-9", max(near) < 1e-9)
+_ = check(
+    "fedlib.solvers.interior_point, by interior points: gap below 1e-9",
+    max(library_gaps) < 1e-9,
+)
 
 # %% tags=["hide-input"]
 displayed(table.map(lambda x: f"{x:.0e}"))
@@ -465,38 +554,73 @@ T = {"quick": 600, "full": 2000}[profile]
 R = 20
 c = 5.0
 tau = 0.5
-functions = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
-t = np.arange(1.0, T + 1)
-rho = t**-0.6
-gamma = t**-0.75
-path = ssca(functions, rho, gamma, tau, 10, 2 * rng.standard_normal((R, 3)), rng, c=c)
-phi = np.stack([functions[0].value(w) + c * np.maximum(functions[1].value(w), 0) for w in path.w])
-L = max(function.smoothness for function in functions)
-size = np.linalg.norm(path.step, axis=-1)
+F0 = ripples(rng, 40, 3, 0.2, 2.0)
+F1 = ripples(rng, 40, 3, 0.2, 0.0, 2.5)
+L = max(F0.smoothness, F1.smoothness)
+gamma = power_law(1.0, 0.75, T)
+start = 2 * rng.standard_normal((R, 3))
+path = ssca([F0, F1], power_law(1.0, 0.6, T), gamma, tau, 10, start, rng, c=c)
+step = np.linalg.norm(path.step, axis=-1)
+
+
+def penalized(w):
+    """Phi_c at the models of all runs."""
+    return F0.value(w) + c * np.maximum(F1.value(w), 0)
+
+
+phi = np.stack([penalized(w) for w in path.w])
 g = gamma[:, None]
-right = -g * (2 * tau - L * (1 + c) * g / 2) * size**2 + g * (1 + c) * path.error * size + 2 * g * c * path.gap
-descent = (np.diff(phi, axis=0) - right[:-1]).max()
+descent = g * (2 * tau - L * (1 + c) * g / 2) * step**2
+gradient_errors = g * (1 + c) * path.error * step
+value_errors = 2 * g * c * path.gap
+bound = -descent + gradient_errors + value_errors
+excess = (np.diff(phi, axis=0) - bound[:-1]).max()
+
 ends = path.w[-1]
-solved = minimize(lambda w: functions[0].value(w[None])[0], ends[0], jac=lambda w: functions[0].gradient(w[None])[0], method="SLSQP", constraints={"type": "ineq", "fun": lambda w: -functions[1].value(w[None])[0], "jac": lambda w: -functions[1].gradient(w[None])[0]}, options={"ftol": 1e-14})
-slopes = [function.gradient(solved.x[None])[0] for function in functions]
-multiplier = -(slopes[0] @ slopes[1]) / (slopes[1] @ slopes[1])
-distance = np.linalg.norm(ends - solved.x, axis=1)
+kkt = constrained_minimum(F0.value, F0.gradient, ends[0], at_most(F1, 0.0), 1e-14)
+slope_0 = F0.gradient(kkt)
+slope_1 = F1.gradient(kkt)
+multiplier = -(slope_0 @ slope_1) / (slope_1 @ slope_1)
+kkt_error = np.linalg.norm(slope_0 + multiplier * slope_1)
+distances = np.linalg.norm(ends - kkt, axis=1)
 
-check(f"the inequality holds in all {T} rounds of {R} runs", descent <= 1e-12)
-check("the step to the best response: last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
-check("    the errors of gradients and values fall too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
-check("SLSQP's solution is a KKT point with 0 < multiplier < c", np.linalg.norm(slopes[0] + multiplier * slopes[1]) < 1e-4 and 0 < multiplier < c)
-check("all runs end within 0.15 of this KKT point", distance.max() < 0.15)
-_ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / multiplier - 1) < 0.15)
 
+def fall(values):
+    """The mean over the last 50 rounds over that of the first 50."""
+    return values[-50:].mean() / values[:50].mean()
+
+
+check(f"the inequality holds in all {T} rounds of {R} runs", excess <= 1e-12)
+check(
+    "the step to the best response: last rounds below a quarter of the first",
+    fall(step) < 0.25,
+)
+check(
+    "    the errors of gradients and values fall too, below a third",
+    max(fall(path.error), fall(path.gap)) < 1 / 3,
+)
+check(
+    "SLSQP's solution is a KKT point with 0 < multiplier < c",
+    kkt_error < 1e-4 and 0 < multiplier < c,
+)
+check("all runs end within 0.15 of this KKT point", distances.max() < 0.15)
+_ = check(
+    "the server's multiplier is within 15 % of it, in the mean of the runs",
+    abs(path.nu[-50:].mean() / multiplier - 1) < 0.15,
+)
 
 # %% tags=["hide-input"]
 fig = plot.figure((5.2, 3.4))
-ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean over 20 runs"})
-bins = np.unique(np.geomspace(5, T, 30).astype(int))
-for name, values in {"|best response - w|": size, "error of gradients": path.error, "error of values": path.gap}.items():
-    ax.plot(bins[1:], [values[a:b].mean() for a, b in pairwise(bins)], label=name)
-ax.set_xscale("log")
+ax = fig.subplots()
+ax.set(xlabel="round t", ylabel="mean over 20 runs", xscale="log")
+curves = {
+    "|best response - w|": step,
+    "error of gradients": path.error,
+    "error of values": path.gap,
+}
+for name, values in curves.items():
+    bin_ends, means = binned_means(values, first=5)
+    ax.plot(bin_ends, means, label=name)
 plot.plain_log(ax)
 ax.legend()
 plot.show(
@@ -512,66 +636,113 @@ plot.show(
 # penalties above $\lambda^\star$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-penalties = np.array([1.0, 10.0, 100.0, 1000.0])
-slack = {"no KKT point": [], "stays": []}
+def full_batches(evaluate_all, w, *, tau, c, alpha, beta, rounds):
+    """The last iterate of Algorithm 2 with full batches and a constraint, from `w` `[1, d]`."""
+    surrogates = no_surrogates(runs=1, constraints=1, dim=w.shape[1], tau=tau)
+    rho = power_law(1.0, alpha, rounds)
+    gamma = power_law(1.0, beta, rounds)
+    for t in range(rounds):
+        values, slopes = evaluate_all(w)
+        surrogates = surrogates.averaged(rho[t], w, values, slopes)
+        program = surrogates.program(c)
+        response = minimizer(program, multipliers(program))
+        w = w + gamma[t] * (response - w)
+    return w
 
 
-def bent(w):  # example 2: F_1 and its derivative
-    return 3 * w**2 / (16 * np.pi) + np.sin(w), 3 * w / (8 * np.pi) + np.cos(w)
+def bent(w):
+    """F_1 of example 2."""
+    return 3 * w**2 / (16 * np.pi) + np.sin(w)
 
 
+def bent_slope(w):
+    """The derivative of `bent`."""
+    return 3 * w / (8 * np.pi) + np.cos(w)
+
+
+def example_2(w):
+    """Values and gradients of F_0 = w^2 / 20 and F_1, for the loop above."""
+    values = np.stack([w[:, 0] ** 2 / 20, bent(w[:, 0])], axis=1)
+    slopes = np.stack([w / 10, bent_slope(w)], axis=1)
+    return values, slopes
+
+
+penalties = (1.0, 10.0, 100.0, 1000.0)
+scaled_slack_1 = []
+slack_2 = []
+reached_slack_2 = []
 for c in penalties:
-    w = brentq(lambda w, c=c: 1 + 2 * c * w, -1, 1)
-    slack["no KKT point"].append(w**2 * 4 * c**2)
-    w = brentq(lambda w, c=c: w / 10 + c * bent(w)[1], np.pi, 4.5)
-    slack["stays"].append(bent(w)[0])
+    w = brentq(lambda w: 1 + 2 * c * w, -1, 1)
+    scaled_slack_1.append(w**2 * 4 * c**2)
+    w = brentq(lambda w: w / 10 + c * bent_slope(w), np.pi, 4.5)
+    slack_2.append(bent(w))
+    rounds = {"quick": 300, "full": 1000}[profile]
+    start = np.array([[4.0]])
+    w = full_batches(example_2, start, tau=1.0, c=c, alpha=0.6, beta=0.65, rounds=rounds)
+    reached_slack_2.append(bent(w[0, 0]))
+slack_errors = np.abs(np.subtract(reached_slack_2, slack_2))
 line = np.linspace(-9, 9, 18001)
-first_root = brentq(lambda w: bent(w)[0], -np.pi, -np.pi / 2)
-inside = line[bent(line)[0] <= 0]
-stuck = []
-for c in penalties:  # Algorithm 2 on example 2, full batches, rho_1 = 1, by hand
-    w = 4.0
-    B = np.zeros((1, 2, 1))
-    A = np.zeros((1, 2))
-    for t in np.arange(1.0, {"quick": 300, "full": 1000}[profile] + 1):
-        slope = np.array([w / 10, bent(w)[1]])
-        value = np.array([w**2 / 20, bent(w)[0]])
-        B = B + t**-0.6 * ((slope - 2 * w)[None, :, None] - B)
-        A = A + t**-0.6 * ((value - slope * w + w**2)[None] - A)
-        p = Program(B[:, 0], A[:, 1:], B[:, 1:], 1.0, 1.0, c)
-        w += t**-0.65 * (float(minimizer(p, multipliers(p))[0, 0]) - w)
-    stuck.append(bent(w)[0])
-convex = [ripples(rng, 40, 3, 0.0, 2.0), ripples(rng, 40, 3, 0.0, 0.0, 2.5)]
-h = [function.h.mean(0) for function in convex]
-a = [(function.h * function.a).mean(0) for function in convex]
-at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])
-star = brentq(lambda lam: convex[1].value(at(lam)[None])[0], 0, 100)
-left = {}
-end = {}
-T = {"quick": 400, "full": 1000}[profile]
-t = np.arange(1.0, T + 1)
-for factor in (0.3, 0.7, 1.5, 20):
-    w = np.array([[3.0, 0.0, -1.0]])
-    B = np.zeros((1, 2, 3))
-    A = np.zeros((1, 2))
-    for round_number in t:  # full batches, by hand
-        slope = np.stack([function.gradient(w) for function in convex], 1)
-        value = np.stack([function.value(w) for function in convex], 1) - (slope * w[:, None]).sum(-1) + 0.5 * np.square(w).sum()
-        B = B + round_number**-0.4 * (slope - w[:, None] - B)
-        A = A + round_number**-0.4 * (value - A)
-        p = Program(B[:, 0], A[:, 1:], B[:, 1:], 0.5, 0.5, factor * star)
-        w = w + round_number**-0.6 * (minimizer(p, multipliers(p)) - w)
-    left[factor] = convex[1].value(w)[0]
-    end[factor] = np.linalg.norm(w - at(min(factor, 1.0) * star))
+feasible = line[bent(line) <= 0]
+first_root = brentq(bent, -np.pi, -np.pi / 2)
 
-check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
-check("example 2: slack tends to pi/3 - sqrt(3)/2", abs(slack["stays"][-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack["stays"]) > 0.18)
-check("    the feasible set is an interval that ends in 0", np.allclose([inside[0], inside[-1]], [first_root, 0], atol=1e-3) and np.ptp(np.diff(inside)) < 1e-9)
-check("    regular: F_1 < 0 inside, and not flat at either end", bent(-np.pi / 2)[0] < -0.8 and min(abs(bent(first_root)[1]), bent(0.0)[1]) > 0.5)
-check("    Algorithm 2 from w = 4 ends with that slack, to 1e-4, for c = 10, 100 and 1000", np.abs(np.subtract(stuck, slack["stays"])[1:]).max() < 1e-4)
-check("convex, c = 0.3 and 0.7 lambda*: the constraint stays broken", left[0.3] > left[0.7] > 0.01)
-check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(left[20])) < 2e-3)
-_ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
+F0 = ripples(rng, 40, 3, 0.0, 2.0)
+F1 = ripples(rng, 40, 3, 0.0, 0.0, 2.5)
+
+
+def penalized_minimum(multiplier):
+    """The minimizer of F_0 + multiplier F_1, which is a quadratic function."""
+    curvature = F0.h.mean(0) + multiplier * F1.h.mean(0)
+    slope = (F0.h * F0.a).mean(0) + multiplier * (F1.h * F1.a).mean(0)
+    return slope / curvature
+
+
+best_multiplier = brentq(
+    lambda multiplier: F1.value(penalized_minimum(multiplier)), 0, 100
+)
+rounds = {"quick": 400, "full": 1000}[profile]
+start = np.array([[3.0, 0.0, -1.0]])
+slack = {}
+end_errors = []
+for factor in (0.3, 0.7, 1.5, 20):
+    c = factor * best_multiplier
+    both = lambda w: evaluate([F0, F1], w)
+    end = full_batches(both, start, tau=0.5, c=c, alpha=0.4, beta=0.6, rounds=rounds)[0]
+    slack[factor] = F1.value(end)
+    expected = penalized_minimum(min(c, best_multiplier))
+    end_errors.append(np.linalg.norm(end - expected))
+
+check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(scaled_slack_1, 1))
+check(
+    "example 2: slack tends to pi/3 - sqrt(3)/2",
+    abs(slack_2[-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack_2) > 0.18,
+)
+check(
+    "    the feasible set is an interval that ends in 0",
+    np.allclose([feasible[0], feasible[-1]], [first_root, 0], atol=1e-3)
+    and np.ptp(np.diff(feasible)) < 1e-9,
+)
+check(
+    "    regular: F_1 < 0 inside, and not flat at either end",
+    bent(-np.pi / 2) < -0.8
+    and abs(bent_slope(first_root)) > 0.5
+    and bent_slope(0.0) > 0.5,
+)
+check(
+    "    Algorithm 2 from w = 4 ends with that slack, to 1e-4, for c = 10, 100 and 1000",
+    slack_errors[1:].max() < 1e-4,
+)
+check(
+    "convex, c = 0.3 and 0.7 lambda*: the constraint stays broken",
+    slack[0.3] > slack[0.7] > 0.01,
+)
+check(
+    "    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002",
+    abs(slack[1.5]) < 2e-3 and abs(slack[20]) < 2e-3,
+)
+_ = check(
+    "    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1",
+    max(end_errors) < 0.01,
+)
 
 # %% [markdown]
 # **Theorem 5.** For losses with ripples, random points near a local minimum of (27) that are feasible for (37) must not
@@ -579,33 +750,63 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 # be zero (point 2).
 
 # %% tags=["hide-input", "nbval-check-output"]
-longer = []
-stationary = []
-sure = []
+def ridge_minimum(F, lam, start):
+    """A local minimizer of (27), F + lam |w|^2."""
+    objective = lambda w: F.value(w) + lam * w @ w
+    return minimize(objective, start, method="BFGS", options={"gtol": 1e-10}).x
+
+
+def shortest_feasible(F, level, start):
+    """A local minimizer of (37), |w|^2 where F is at most `level`."""
+    square = lambda w: w @ w
+    slope = lambda w: 2 * w
+    return constrained_minimum(square, slope, start, at_most(F, level), 1e-15)
+
+
+def norm_growth(F, w):
+    """By how much |.|^2 at random points near `w` where F is not larger exceeds |w|^2, at least."""
+    steps = rng.standard_normal((4000, 3)) * rng.random((4000, 1))
+    near = w + 0.02 * steps
+    feasible = near[F.value(near) <= F.value(w)]
+    return (np.square(feasible).sum(1) - w @ w).min(initial=np.inf)
+
+
+growths = []
+stationarity_errors = []
+hessian_condition = []
 for _ in range({"quick": 10, "full": 40}[profile]):
-    function = ripples(rng, 40, 3, 0.3, 1.5)
+    F = ripples(rng, 40, 3, 0.3, 1.5)
     lam = rng.uniform(0.05, 0.5)
-    ridge = minimize(lambda w: function.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})
-    near = ridge.x + 0.02 * rng.standard_normal((4000, 3)) * rng.random((4000, 1))
-    feasible = near[function.value(near) <= function.value(ridge.x[None])]
-    longer.append((np.square(feasible).sum(1) - ridge.x @ ridge.x).min(initial=np.inf))
-    U = function.value(ridge.x[None])[0] + 0.1
-    short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - function.value(w[None])[0], "jac": lambda w: -function.gradient(w[None])[0]}, options={"ftol": 1e-15})
-    w = short.x
-    slope = function.gradient(short.x[None])[0]
+    ridge = ridge_minimum(F, lam, 2 * rng.standard_normal(3))
+    growths.append(norm_growth(F, ridge))
+    w = shortest_feasible(F, F.value(ridge) + 0.1, ridge)
+    slope = F.gradient(w)
     xi = -2 * (w @ slope) / (slope @ slope)
-    stationary.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))
-    sure.append((function.h.mean(0) - 4 * function.s * np.cos(2 * w) + 1 / xi).min() >= 0)
+    stationarity_errors.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))
+    hessian = F.h.mean(0) - 4 * F.s * np.cos(2 * w) + 1 / xi
+    hessian_condition.append(hessian.min() >= 0)
+
 near = 1 + np.linspace(-0.1, 0.1, 201)
 cubic = (near - 1) ** 3 - near**2
 quartic = -(near**4)
+shortest_cubic = near[cubic <= -1 + 1e-12].min()
+shortest_quartic = near[quartic <= -1 + 1e-12].min()
 
-check("1: no feasible point near w* is shorter, to 1e-7", min(longer) > -1e-7)
-check("2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F", max(stationary) < 1e-4)
-check("    Y's Hessian condition holds on some instances", any(sure))
-check("semidefinite is too little: 1 is the shortest feasible point near 1", near[cubic <= -1 + 1e-12].min() > 1 - 1e-9)
+check("1: no feasible point near w* is shorter, to 1e-7", min(growths) > -1e-7)
+check(
+    "2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F",
+    max(stationarity_errors) < 1e-4,
+)
+check("    Y's Hessian condition holds on some instances", any(hessian_condition))
+check(
+    "semidefinite is too little: 1 is the shortest feasible point near 1",
+    shortest_cubic > 1 - 1e-9,
+)
 check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
-_ = check("-w^4: shortest feasible point near 1, and a maximum of (27)", near[quartic <= -1 + 1e-12].min() > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12)
+_ = check(
+    "-w^4: shortest feasible point near 1, and a maximum of (27)",
+    shortest_quartic > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12,
+)
 
 # %% [markdown]
 # The checks are in {download}`note_ssca_constrained.py <src/note_ssca_constrained.py>`.
