@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -44,9 +44,13 @@ def folder_of(study: str) -> Path:
 
 
 @cache
-def reader() -> Callable[[Path], dict[str, Any]]:
+def reader() -> Callable[[Path], Mapping[str, Any]]:
     """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
-    return archive.cached(lambda path: archive.read(path, curves=False))
+
+    def read(path: Path) -> Mapping[str, Any]:
+        return archive.read(path) if path.stem == "numbers" else archive.summary(path)
+
+    return archive.cached(read)
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -62,7 +66,7 @@ def files_of(study: str) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
+def read_stored(env: BuildEnvironment, path: Path) -> Mapping[str, Any]:
     """A stored run without curves, checked against its digest; a page is built again with it."""
     env.note_dependency(str(archive.place(path)))
     try:
@@ -73,8 +77,9 @@ def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
 
 def numbers_of(env: BuildEnvironment, study: str) -> Mapping[str, Number]:
     """The derived numbers of a study; as `study@paper` those of the paper's setting."""
-    stored = read_stored(env, folder_of(study) / "numbers.json")
-    return store.numbers_of(stored)
+    folder = folder_of(study)
+    read_stored(env, folder / "numbers.json")
+    return store.read_numbers(folder.parent.name, folder.name)
 
 
 def number_of(env: BuildEnvironment, study: str, key: str) -> Number:

@@ -22,7 +22,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from copy import deepcopy
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -111,47 +111,23 @@ def place(path: Path) -> Path:
     return path if path.is_file() else _study_file(path)
 
 
-def read(path: Path, *, curves: bool = True) -> Payload:
-    """A stored run or a study's numbers; of a run without curves if not `curves`.
+def read(path: Path) -> Payload:
+    """A stored run with its curves, or a study's numbers.
 
     Raises
     ------
     ValueError
         one sentence, for what is missing, damaged or changed by hand.
     """
-    return _steadily(path, lambda: _read(path, curves=curves))
+    return _steadily(path, lambda: _read(path))
 
 
-def labels_of(study_file: Path, profile: str = "full") -> dict[str, dict[str, Any]]:
-    """The labels that the collected runs of a profile are stored with, by their names."""
-    if not study_file.is_file():
-        return {}
-    stored = _profiles(study_file).get(profile, {})
-    return {name: dict(run["labels"]) for name, run in stored.items() if name != NUMBERS.kind}
+def summary(path: Path) -> Mapping[str, Any]:
+    """A stored run without its curves and models, whose names it has in `curves` and `models`.
 
-
-def curve_names(path: Path) -> set[str]:
-    """The names of a stored run's curves, and `"final_w"` if it has its final models."""
-
-    def look() -> set[str]:
-        if not path.is_file():
-            archived = _archived(path)[path.stem]
-            return {*archived["models"]}.union(*archived["curves"].values())
-        run = read_json(path)
-        models = {"final_w"} if run["final_w"] is not None else set()
-        return models.union(*(run[group] for group in CURVES))
-
-    return _steadily(path, look)
-
-
-def digest_of(path: Path) -> str:
-    """The digest of a stored run, or of a study's numbers."""
-
-    def look() -> str:
-        content = read_json(path) if path.is_file() else _archived(path)[path.stem]
-        return str(content["digest"])
-
-    return _steadily(path, look)
+    Nobody may change it.
+    """
+    return _steadily(path, lambda: _summary(path))
 
 
 def _steadily(path: Path, look: Callable[[], T]) -> T:
@@ -163,62 +139,49 @@ def _steadily(path: Path, look: Callable[[], T]) -> T:
             return look()
 
 
-def _read(path: Path, *, curves: bool) -> Payload:
-    archived = None if path.is_file() else _archived(path).get(path.stem)
-    content = read_json(path) if archived is None else _copied(archived)
-    if content.get("kind") != RUN.kind:
-        if archived is not None:
-            content["numbers"] = _quantities(_study_file(path), path.parent.name)
-            if digest(without_digest(content)) != content["digest"]:
-                raise ValueError(_damaged(_study_file(path).with_suffix(".csv"), "other values"))
-        return NUMBERS.current(content, path.name)
-    if archived is not None:
-        content = {key: value for key, value in content.items() if key not in ARCHIVED}
-    run = RUN.current(content, path.name)
-    if not curves:
-        return {key: value for key, value in run.items() if key not in CURVES + MODELS}
-    return run if archived is None else {**run, **_arrays(path, archived)}
+def _read(path: Path) -> Payload:
+    if path.is_file() or path.stem not in _archived(path):
+        content = read_json(path)
+        form = NUMBERS if path.stem == NUMBERS.kind else RUN
+        return form.current(content, path.name)
+    content = deepcopy(_archived(path)[path.stem])
+    if content["kind"] == RUN.kind:
+        arrays = _arrays(path, content)
+        return {**{key: content[key] for key in content if key not in ARCHIVED}, **arrays}
+    table = _study_file(path).with_suffix(".csv")
+    content["numbers"] = deepcopy(_quantities(table).get(path.parent.name, {}))
+    signed = {key: value for key, value in content.items() if key != "digest"}
+    if digest(signed) != content["digest"]:
+        raise ValueError(_damaged(table, "other values"))
+    return content
 
 
-def _copied(content: Mapping[str, Any]) -> Payload:
-    """A copy of an object of JSON: who changes its lists and objects changes no other."""
-    return {key: _copied_value(value) for key, value in content.items()}
+def _summary(path: Path) -> Mapping[str, Any]:
+    if path.is_file() or path.stem not in _archived(path):
+        return _without_arrays(_read(path))
+    return _archived(path)[path.stem]
 
 
-def _copied_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return _copied(value)
-    if isinstance(value, list):
-        return [_copied_value(entry) for entry in value]
-    return value
-
-
-def _arrays(path: Path, archived: Mapping[str, Any]) -> Payload:
+def _arrays(path: Path, entry: Mapping[str, Any]) -> Payload:
     """The curves and models of a collected run, checked by the fingerprint that was stored."""
     file = _study_file(path)
-    key = path.parent.name, path.stem
-    table = _table(file.with_suffix(".parquet"))
-    rows = table.rows.get(key)
+    rows = _table(file.with_suffix(".parquet")).get((path.parent.name, path.stem))
     if rows is None:
-        raise ValueError(_damaged(file.with_suffix(".parquet"), f"no run {key[1]!r}"))
-    kept = archived["curves"]
-    curves = tables.curves_at(
-        table.columns, rows, archived["seeds"], archived["rounds"], kept["metrics"], kept["info"]
-    )
-    arrays: Payload = {"metrics": curves.metrics, "info": curves.info}
-    stored = _models(file.with_suffix(".npz")) if archived["models"] else {}
-    for group in MODELS:
-        arrays[group] = None
-        if group in archived["models"]:
-            arrays[group] = tables.exact(stored["/".join([*key, group])])
-    if _fingerprint(arrays) != archived["values"]:
+        raise ValueError(_damaged(file.with_suffix(".parquet"), f"no run {path.stem!r}"))
+    names = entry["curves"]
+    metrics, info = tables.curves_at(rows, entry["rounds"], names["metrics"], names["info"])
+    arrays: Payload = {"metrics": metrics, "info": info, **dict.fromkeys(MODELS)}
+    for model in entry["models"]:
+        models = _models(file.with_suffix(".npz"))
+        arrays[model] = tables.exact(models[f"{path.parent.name}/{path.stem}/{model}"])
+    if _fingerprint(arrays) != entry["values"]:
         raise ValueError(_damaged(file.with_suffix(".parquet"), "other values"))
     return arrays
 
 
 def _fingerprint(arrays: Mapping[str, Any]) -> str:
     named = {f"{group}/{name}": rows for group in CURVES for name, rows in arrays[group].items()}
-    named |= {group: arrays[group] for group in MODELS if arrays[group] is not None}
+    named |= {model: arrays[model] for model in MODELS if arrays[model] is not None}
     return tables.fingerprint(named)
 
 
@@ -232,8 +195,8 @@ def _damaged(file: Path, reason: str) -> str:
 def collect(
     results: Path,
     study: str,
-    labels: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
-    new_names: Mapping[str, Mapping[str, str]] | None = None,
+    labels: Mapping[str, Mapping[str, Any]] = {},
+    new_names: Mapping[str, Mapping[str, str]] = {},
 ) -> None:
     """Move what lies in files of its own into the study's files, and renew the labels of runs.
 
@@ -244,88 +207,66 @@ def collect(
     new_names : profile -> run -> the name that it gets.
     """
     with exclusive(results):
-        _collect(results, study, labels or {}, new_names or {})
+        file = results / f"{study}.json"
+        loose = sorted((results / study).glob("*/*.json"))
+        profiles = _profiles(file) if file.is_file() else {}
+        if not loose and not any(new_names.values()) and not _relabelled(profiles, labels):
+            return
+        stored = [
+            results / study / profile / f"{name}.json"
+            for profile, entries in profiles.items()
+            for name in entries
+        ]
+        runs = []
+        numbers = {}
+        for path in sorted({*loose, *stored}):
+            content = read(path)
+            profile = path.parent.name
+            if path.stem == NUMBERS.kind:
+                numbers[profile] = content
+                continue
+            name = new_names.get(profile, {}).get(path.stem, path.stem)
+            if name != path.stem:
+                content = _named(content, name)
+            before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
+            runs.append({**content, "labels": dict(labels.get(profile, {}).get(name, before))})
+        _write(file, runs, numbers)
+        for path in loose:
+            path.unlink(missing_ok=True)
+        for folder in [*(results / study).glob("*"), results / study]:
+            with suppress(OSError):  # it is not empty, or somebody else removed it
+                folder.rmdir()
 
 
-def _collect(
-    results: Path,
-    study: str,
-    labels: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    new_names: Mapping[str, Mapping[str, str]],
-) -> None:
-    loose = sorted((results / study).glob("*/*.json"))
-    file = results / f"{study}.json"
-    profiles = _profiles(file) if file.is_file() else {}
-    if not loose and not any(new_names.values()) and not _relabelled(profiles, labels):
-        return
-    paths = {*loose}
-    for profile, stored in profiles.items():
-        paths.update(results / study / profile / f"{name}.json" for name in stored)
-    files = StudyFiles()
-    for path in sorted(paths):
-        content = read(path)
-        profile = path.parent.name
-        if content["kind"] != RUN.kind:
-            files.numbers[profile] = content
-            continue
-        before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
-        name = new_names.get(profile, {}).get(path.stem, path.stem)
-        content = content if name == path.stem else _named(content, name)
-        files.add(profile, content, dict(labels.get(profile, {}).get(name, before)))
-    files.write(file, study)
-    for path in loose:
-        path.unlink(missing_ok=True)
-    for folder in [*(results / study).glob("*"), results / study]:
-        with suppress(OSError):  # it is not empty, or somebody else removed it
-            folder.rmdir()
-
-
-@dataclass
-class StudyFiles:
-    """What a study's files hold.
-
-    Attributes
-    ----------
-    runs : what the JSON file says of each run.
-    numbers : profile -> its quantities.
-    curves : the rows of each run, for the table.
-    models : the models that runs end with, by profile, run and field.
-    """
-
-    runs: list[Payload] = field(default_factory=list)
-    numbers: Payload = field(default_factory=dict)
-    curves: list[Payload] = field(default_factory=list)
-    models: dict[str, Array] = field(default_factory=dict)
-
-    def add(self, profile: str, content: Payload, labels: Payload) -> None:
-        """Add a run with its labels."""
-        name = content["name"]
-        arrays = as_arrays(content)
-        self.runs.append(_without_arrays(content, arrays, labels))
-        curves = tables.Curves(
-            content["seeds"], content["rounds"], arrays["metrics"], arrays["info"]
-        )
-        rows = tables.rows_of(curves)
-        self.curves.append({"profile": profile, "run": name, "labels": labels, "rows": rows})
+def _write(file: Path, runs: list[Payload], numbers: Mapping[str, Payload]) -> None:
+    """Write a study's files, the one of the runs last."""
+    entries = []
+    table = []
+    models = {}
+    for run in runs:
+        arrays = as_arrays(run)
+        profile = run["profile"]
+        name = run["name"]
+        entries.append(_without_arrays(run))
+        rows = tables.rows_of(run["seeds"], run["rounds"], arrays["metrics"], arrays["info"])
+        table.append({"profile": profile, "run": name, "labels": run["labels"], "rows": rows})
         for model in MODELS:
             if arrays[model] is not None:
-                self.models[f"{profile}/{name}/{model}"] = tables.compact(arrays[model])
-
-    def write(self, file: Path, study: str) -> None:
-        """Write the files, the one of the runs last."""
-        models = file.with_suffix(".npz")
-        if self.curves:
-            atomic_write(file.with_suffix(".parquet"), lambda to: tables.write(to, self.curves))
-        if self.models:
-            atomic_write(models, lambda to: np.savez_compressed(to, **self.models))  # type: ignore[arg-type]
-        else:
-            models.unlink(missing_ok=True)
-        if self.numbers:
-            numbers = {profile: content["numbers"] for profile, content in self.numbers.items()}
-            table = spreadsheet.to_csv(numbers).encode()
-            atomic_write(file.with_suffix(".csv"), lambda to: to.write(table))
-        beside = {profile: without_numbers(content) for profile, content in self.numbers.items()}
-        write_json(file, STUDY.sealed({"study": study, "runs": self.runs, "numbers": beside}))
+                models[f"{profile}/{name}/{model}"] = tables.compact(arrays[model])
+    if table:
+        atomic_write(file.with_suffix(".parquet"), lambda to: tables.write(to, table))
+    if models:
+        atomic_write(file.with_suffix(".npz"), lambda to: np.savez_compressed(to, **models))  # type: ignore[arg-type]
+    else:
+        file.with_suffix(".npz").unlink(missing_ok=True)
+    beside = {}
+    if numbers:
+        by_profile = {profile: content["numbers"] for profile, content in numbers.items()}
+        text = spreadsheet.to_csv(by_profile).encode()
+        atomic_write(file.with_suffix(".csv"), lambda to: to.write(text))
+    for profile, content in numbers.items():
+        beside[profile] = {key: content[key] for key in content if key != "numbers"}
+    write_json(file, STUDY.sealed({"study": file.stem, "runs": entries, "numbers": beside}))
 
 
 def _named(content: Payload, name: str) -> Payload:
@@ -343,17 +284,9 @@ def _as_lists(value: Any) -> Any:
     return value
 
 
-def without_numbers(content: Payload) -> Payload:
-    """What a study's JSON file says of its quantities."""
-    return {key: value for key, value in content.items() if key != "numbers"}
-
-
-def without_digest(content: Payload) -> Payload:
-    """What the digest of a file is of."""
-    return {key: value for key, value in content.items() if key != "digest"}
-
-
-def _relabelled(profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[str, Any]) -> bool:
+def _relabelled(
+    profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[str, Mapping[str, Any]]
+) -> bool:
     """Whether a collected run has other labels than it is to have."""
     return any(
         profiles.get(profile, {}).get(run, {}).get("labels", declared) != dict(declared)
@@ -368,21 +301,20 @@ def as_arrays(payload: Mapping[str, Any]) -> Payload:
         group: {name: np.array(rows, dtype=float) for name, rows in payload[group].items()}
         for group in CURVES
     }
-    for group in MODELS:
-        rows = payload[group]
-        arrays[group] = None if rows is None else np.array(rows, dtype=float)
+    for model in MODELS:
+        rows = payload[model]
+        arrays[model] = None if rows is None else np.array(rows, dtype=float)
     return arrays
 
 
-def _without_arrays(payload: Payload, arrays: Payload, labels: Mapping[str, Any]) -> Payload:
+def _without_arrays(run: Payload) -> Payload:
     """What a study's file says of a run."""
-    run = {key: value for key, value in payload.items() if key not in CURVES + MODELS}
     return {
-        **run,
-        "labels": dict(labels),
-        "curves": {group: list(payload[group]) for group in CURVES},
-        "models": [group for group in MODELS if payload[group] is not None],
-        "values": _fingerprint(arrays),
+        **{key: value for key, value in run.items() if key not in CURVES + MODELS},
+        "labels": run.get("labels", {}),
+        "curves": {group: list(run[group]) for group in CURVES},
+        "models": [model for model in MODELS if run[model] is not None],
+        "values": _fingerprint(as_arrays(run)),
     }
 
 
@@ -408,28 +340,19 @@ def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
     return profiles
 
 
-def _quantities(file: Path, profile: str) -> Payload:
-    """The quantities of a profile as they are stored; one's own, to be changed at will."""
-    return _copied(_all_quantities(file.with_suffix(".csv")).get(profile, {}))
-
-
 @cached
-def _all_quantities(file: Path) -> Mapping[str, Payload]:
+def _quantities(file: Path) -> Mapping[str, Payload]:
     return _opened(file, lambda source: spreadsheet.from_csv(source.read().decode()))
 
 
 @cached
-def _table(file: Path) -> tables.Table:
+def _table(file: Path) -> dict[tuple[str, str], Any]:
     return _opened(file, tables.read)
 
 
 @cached
 def _models(file: Path) -> Mapping[str, Array]:
-    def arrays(source: io.BytesIO) -> dict[str, Array]:
-        with np.load(source) as archive:
-            return dict(archive)
-
-    return _opened(file, arrays)
+    return _opened(file, lambda source: dict(np.load(source)))
 
 
 def _opened(file: Path, read_from: Callable[[io.BytesIO], T]) -> T:

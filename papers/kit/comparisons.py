@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedlib.core.files import Content, Format, read_json, write_json
+from fedlib.core.files import Format, read_json, write_json
 from fedlib.provenance import versions
 from papers.kit import archive, store
 
@@ -37,30 +37,7 @@ class Finding(NamedTuple):
     equal: bool
 
 
-def _name_runs(content: Content) -> Content:
-    """Version 2 of version 1, which had one comparison of a study and counted its runs."""
-    studies = {}
-    for study, counts in content["studies"].items():
-        when = {name: counts[name] for name in ("date", "commit")}
-        totals = {name: value for name, value in counts.items() if name not in when}
-        studies[study] = [{**when, "counts": totals}]
-    return {**content, "studies": studies}
-
-
-def _drop_marks_of_numbers(content: Content) -> Content:
-    """Version 3 of version 2, whose counts were of runs that the numbers' digest stood for.
-
-    Numbers are derived anew where the runs stay, so such counts say nothing of the runs.
-    """
-    studies = {}
-    for study, entries in content["studies"].items():
-        kept = [entry for entry in entries if "mark" not in entry.get("counts", {})]
-        if kept:
-            studies[study] = kept
-    return {**content, "studies": studies}
-
-
-NOTES = Format("recheck", 3, {1: _name_runs, 2: _drop_marks_of_numbers})
+NOTES = Format("recheck", 3)
 
 
 def path() -> Path:
@@ -125,7 +102,7 @@ def named(study: str, profile: str) -> str:
 def mark(study: str, profile: str, run: str) -> str:
     """The start of the digest of a stored run; empty if there is none."""
     run_file = store.stored_path(study, profile, run)
-    return archive.digest_of(run_file)[:16] if archive.exists(run_file) else ""
+    return archive.summary(run_file)["digest"][:16] if archive.exists(run_file) else ""
 
 
 def _is_of(entry: Entry, newest: Entry) -> bool:

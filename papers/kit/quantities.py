@@ -45,8 +45,7 @@ def curves(traces: Mapping[str, Trace]) -> pd.DataFrame:
 
     frames = []
     for name, trace in traces.items():
-        curves_of_run = tables.Curves(trace.seeds, trace.rounds.tolist(), trace.metrics, trace.info)
-        rows = tables.rows_of(curves_of_run)
+        rows = tables.rows_of(trace.seeds, trace.rounds, trace.metrics, trace.info)
         frames.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
     return pd.concat(frames, ignore_index=True)
 
@@ -441,7 +440,7 @@ class Quantities(Mapping[Key, Number]):
         """Quantities of some frames of rows; ValueError if two have the same labels and measure."""
         import pandas as pd
 
-        table = pd.concat(rows, ignore_index=True)
+        table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
         labels = [name for name in table.columns if name not in COLUMNS]
         names = []
         for _, fields in _rows(table):

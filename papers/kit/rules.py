@@ -380,7 +380,7 @@ class Control:
     what : what stands in the place of what, such as `hard switching in the place of soft`.
     instead : key of a number -> the key or the value that is read in its place.
     labels : label -> the value that every number is read with, in place of its own or the default;
-        or a mapping of values to those in their places. Of `Quantities` alone.
+        or a mapping of values to those in their places.
     negated : whether every number is read with the other sign, which exchanges the two sides of
         every difference and turns every order round.
     """
@@ -392,15 +392,8 @@ class Control:
 
     def of(self, numbers: Numbers) -> Numbers:
         """The numbers with those of the control in their places."""
-        if isinstance(numbers, Quantities):
-            return numbers.controlled(self.labels, self.instead, self.negated)
-        exchanged = {}
-        for key in numbers:
-            source = self.instead.get(key, key)
-            number = exact(source) if isinstance(source, float) else numbers.get(source)
-            if number is not None:
-                exchanged[key] = -1.0 * number if self.negated else number
-        return exchanged
+        assert isinstance(numbers, Quantities)
+        return numbers.controlled(self.labels, self.instead, self.negated)
 
 
 @dataclass(frozen=True)

@@ -84,12 +84,10 @@ def _counts(name: str, value: Any) -> bool:
 
 def _state(value: Any) -> Any:
     """What tells whether a name still means the same; of a function also what it executes."""
-    if isinstance(value, bool | int | float | str):
-        return type(value), value
     function = getattr(value, "__func__", value)
+    content: Any = None
     if isinstance(function, FunctionType):
-        defaults = repr((function.__defaults__, function.__kwdefaults__))
-        return id(value), value, function.__code__, defaults
-    if isinstance(value, CODE):
-        return id(value), value
-    return id(value), value, repr(value)  # a record or a table may be changed in place
+        content = function.__code__, repr((function.__defaults__, function.__kwdefaults__))
+    elif not isinstance(value, CODE):
+        content = repr(value)  # a record or a table may be changed in place
+    return id(value), value, content

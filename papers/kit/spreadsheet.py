@@ -1,7 +1,7 @@
 """The quantities of a study as a text table, which spreadsheets open and differences show.
 
 A row has the profile, the name of the quantity, what is measured of which run (`measure` and a
-column a label, where the study says so), the value with its 95 % interval, the unit, the number of
+column a label), the value with its 95 % interval, the unit, the number of
 seeds, and the values of the seeds.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 Label = str | float | bool
@@ -23,35 +24,21 @@ def to_csv(profiles: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
 
     Raises ValueError for a label that would not be read back as it was.
     """
-    entries = [
-        (profile, name, number)
-        for profile, numbers in profiles.items()
-        for name, number in numbers.items()
-    ]
-    labels = list(dict.fromkeys(label for *_, number in entries for label in labels_of(number)))
+    rows = []
+    labels: dict[str, None] = {}
+    for profile, numbers in profiles.items():
+        for name, number in numbers.items():
+            words = {label: label_text(value) for label, value in number["labels"].items()}
+            labels |= dict.fromkeys(words)
+            seeds = ["nan" if x is None else repr(x) for x in number["per_seed"]]
+            row = {"profile": profile, "name": name, "measure": number["measure"], **words}
+            row |= {column: number[column] for column in ("value", "low", "high", "unit")}
+            rows.append({**row, "seeds": len(seeds), "per_seed": " ".join(seeds)})
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([*START, *labels, *END])
-    for profile, name, number in entries:
-        row_labels = labels_of(number)
-        table.writerow(
-            [
-                profile,
-                name,
-                number.get("measure", ""),
-                *(label_text(row_labels[label]) if label in row_labels else "" for label in labels),
-                *("" if number[end] is None else repr(number[end]) for end in END[:3]),
-                number["unit"],
-                len(number["per_seed"]),
-                " ".join("nan" if x is None else repr(x) for x in number["per_seed"]),
-            ]
-        )
+    table = csv.DictWriter(text, [*START, *labels, *END], restval="", lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
     return text.getvalue()
-
-
-def labels_of(number: Mapping[str, Any]) -> dict[str, Label]:
-    """The labels of a stored number; none where its study gives it none."""
-    return dict(number.get("labels", {}))
 
 
 def label_text(value: Label) -> str:
@@ -75,19 +62,15 @@ def label_of(text: str) -> Label:
 def from_csv(text: str) -> dict[str, dict[str, dict[str, Any]]]:
     """The stored numbers of each profile by name, as `to_csv` was given them."""
     profiles: dict[str, dict[str, dict[str, Any]]] = {}
-    for fields in csv.DictReader(io.StringIO(text)):
-        number: dict[str, Any] = {
-            end: float(fields[end]) if fields[end] else None for end in END[:3]
+    for row in csv.DictReader(io.StringIO(text)):
+        labels = {column: text for column, text in row.items() if column not in START + END}
+        per_seed = [float(word) for word in row["per_seed"].split()]
+        number = {
+            **{end: float(row[end]) if row[end] else None for end in ("value", "low", "high")},
+            "per_seed": [None if isnan(x) else x for x in per_seed],
+            "unit": row["unit"],
+            "measure": row["measure"],
+            "labels": {label: label_of(text) for label, text in labels.items() if text},
         }
-        per_seed = (float(word) for word in fields["per_seed"].split())
-        number["per_seed"] = [x if x == x else None for x in per_seed]
-        number["unit"] = fields["unit"]
-        if fields["measure"]:
-            number["measure"] = fields["measure"]
-            number["labels"] = {
-                label: label_of(value)
-                for label, value in fields.items()
-                if label not in START + END and value
-            }
-        profiles.setdefault(fields["profile"], {})[fields["name"]] = number
+        profiles.setdefault(row["profile"], {})[row["name"]] = number
     return profiles

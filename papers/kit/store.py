@@ -12,14 +12,13 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, Field, NonNegativeFloat, ValidationError, model_validator
 
 from fedlib import checks, run
 from fedlib.checks import Count, Whole
@@ -133,50 +132,6 @@ class Spec:
         }
 
 
-class StoredRun(BaseModel, extra="forbid"):
-    """A run as it is stored; `metrics` have an entry for each of `rounds`, `info` one a round."""
-
-    kind: Literal["run"]
-    schema_: int = Field(alias="schema")
-    study: str
-    profile: str
-    name: str
-    key: str | None
-    maker: dict[str, Any] | None
-    config: dict[str, Any]
-    rounds: list[int]
-    seeds: list[int]
-    metrics: dict[str, Any]
-    info: dict[str, Any]
-    bits: dict[Literal["bits_up", "bits_down"], NonNegativeFloat]
-    final_w: Any
-    output_w: Any
-    provenance: dict[str, Any]
-    digest: str
-    place: tuple[str, str, str]
-
-    @model_validator(mode="after")
-    def fits(self) -> Self:
-        """Refuse what is said twice and not alike."""
-        rounds = self.config["rounds"]
-        interval = self.config["evaluate_every"]
-        same: dict[str, tuple[Any, Any]] = {
-            "study, profile and name": ((self.study, self.profile, self.name), self.place),
-        }
-        if self.maker is not None:
-            same["key"] = self.key, digest({**self.config, "problem": self.maker})[:16]
-        same["seeds"] = self.seeds, self.config["seeds"]
-        same["rounds"] = self.rounds, [*range(0, rounds, interval), rounds]
-        for name, rows in self.metrics.items():
-            same[name] = np.shape(rows), (len(self.seeds), len(self.rounds))
-        for name, rows in self.info.items():
-            same[name] = np.shape(rows), (len(self.seeds), rounds)
-        for name, (stored, declared) in same.items():
-            if stored != declared:
-                raise ValueError(f"{name} must be {declared}, got {stored}")
-        return self
-
-
 def results_dir() -> Path:
     """The folder of stored runs: FEDLIB_RESULTS, or `results`.
 
@@ -263,9 +218,11 @@ def make_room(study: str, profile: str) -> None:
 def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     """Whether a run with this configuration and these curves is in the results folder."""
     path = stored_path(study, profile, name)
-    if not archive.exists(path) or not {*spec.keep} <= archive.curve_names(path):
+    if not archive.exists(path):
         return False
-    stored = archive.read(path, curves=False)
+    stored = archive.summary(path)
+    if not {*spec.keep} <= {*stored["models"]}.union(*stored["curves"].values()):
+        return False
     key = spec.key()
     return bool(stored["config"] == spec.config() if key is None else stored["key"] == key)
 
@@ -369,7 +326,8 @@ def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None
     """
     named = {"labels": dict(labels)} if labels else {}
     arrays = archive.as_arrays(payload)
-    final_w, output_w = (arrays[model] for model in archive.MODELS)
+    for curve in (*arrays["metrics"].values(), *arrays["info"].values()):
+        curve.setflags(write=False)
     return Trace(
         metrics=arrays["metrics"],
         info=arrays["info"],
@@ -377,8 +335,8 @@ def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None
         seeds=tuple(payload["seeds"]),
         config={**payload["config"], "bits": payload["bits"], **named},
         provenance=payload["provenance"],
-        state=final_w,
-        output=output_w,
+        state=arrays["final_w"],
+        output=arrays["output_w"],
     )
 
 
@@ -388,25 +346,38 @@ def to_lists(x: Any) -> list[list[float | None]]:
 
 
 def read_run(path: Path) -> dict[str, Any]:
-    """One stored run, validated.
+    """One stored run.
 
     Raises
     ------
     ValueError
         one sentence, for a file that is damaged, or a run that contradicts itself or its place.
     """
-    stored = archive.read(path)
-    try:
-        StoredRun.model_validate({**stored, "place": path.with_suffix("").parts[-3:]})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"])) or "it"
-        reason = fault["msg"].removeprefix("Value error, ")
-        raise ValueError(
-            f"{stored['study']}/{stored['name']}: {where} must fit the schema of a run ({reason}); "
-            "restore the file or reproduce it."
-        ) from None
-    return stored
+    run = archive.read(path)
+    for name, stored, declared in _said_twice(run, path):
+        if stored != declared:
+            raise ValueError(
+                f"{run['study']}/{run['name']}: {name} must be {declared}, got {stored}; "
+                "restore the file or reproduce it."
+            )
+    return run
+
+
+def _said_twice(run: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any, Any]]:
+    """What a stored run says twice: its name, as it is and as it follows from something else."""
+    config = run["config"]
+    seeds = len(config["seeds"])
+    rounds = config["rounds"]
+    place = [run["study"], run["profile"], run["name"]]
+    yield "study, profile and name", place, list(path.with_suffix("").parts[-3:])
+    if run["maker"] is not None:
+        yield "key", run["key"], digest({**config, "problem": run["maker"]})[:16]
+    yield "seeds", run["seeds"], config["seeds"]
+    yield "rounds", run["rounds"], [*range(0, rounds, config["evaluate_every"]), rounds]
+    for name, rows in run["metrics"].items():
+        yield name, [len(row) for row in rows], [len(run["rounds"])] * seeds
+    for name, rows in run["info"].items():
+        yield name, [len(row) for row in rows], [rounds] * seeds
 
 
 @archive.cached
@@ -437,15 +408,8 @@ def _read_derived(path: Path) -> Derived:
     if path.parent.name == PAPER and not archive.exists(path):
         return Derived({}, {}, {})
     stored = archive.read(path)
-    return Derived(numbers_of(stored), stored["health"], stored.get("runs", {}))
-
-
-def numbers_of(stored: Mapping[str, Any]) -> Mapping[Any, Number]:
-    """The numbers of a file of numbers, by name; by their labels too where they have any."""
-    numbers: Mapping[str, Any] = stored["numbers"]
-    if "defaults" in stored:
-        return Quantities.from_json(numbers, stored["defaults"])
-    return {name: Number.from_json(number) for name, number in numbers.items()}
+    numbers = Quantities.from_json(stored["numbers"], stored["defaults"])
+    return Derived(numbers, stored["health"], stored["runs"])
 
 
 def read_numbers(study: str, profile: str = "full") -> Mapping[Any, Number]:
@@ -456,7 +420,7 @@ def read_numbers(study: str, profile: str = "full") -> Mapping[Any, Number]:
 def derived(
     study: str,
     profile: str,
-    numbers: Mapping[Any, Number],
+    numbers: Quantities,
     payloads: Mapping[str, Mapping[str, Any]],
     health: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -465,7 +429,8 @@ def derived(
     content = {
         "study": study,
         "profile": profile,
-        **_stored_numbers(numbers),
+        "numbers": numbers.to_json(),
+        "defaults": dict(numbers.defaults),
         "health": dict(health),
         "runs": {name: payload["digest"][:16] for name, payload in payloads.items()},
         "provenance": {
@@ -475,13 +440,6 @@ def derived(
         },
     }
     return archive.NUMBERS.sealed(content)
-
-
-def _stored_numbers(numbers: Mapping[Any, Number]) -> dict[str, Any]:
-    """Numbers as plain values, and the defaults of their labels where they have any."""
-    if isinstance(numbers, Quantities):
-        return {"numbers": numbers.to_json(), "defaults": dict(numbers.defaults)}
-    return {"numbers": {name: number.to_json() for name, number in numbers.items()}}
 
 
 def run_path(study: str, profile: str, name: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fedlib import checks
@@ -19,7 +20,7 @@ from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
 from papers.kit.parameters import checked, requested
-from papers.kit.quantities import Label
+from papers.kit.quantities import Label, Quantities
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
 
@@ -82,7 +83,7 @@ class Study:
     profiles: Mapping[str, Params]
     parameters: Mapping[str, str]
     specs: Callable[[Params], dict[str, Spec]]
-    derive: Callable[[Traces, Params], Mapping[Any, Number]]
+    derive: Callable[[Traces, Params], Quantities]
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
     data: tuple[str, ...] = ()
@@ -168,9 +169,7 @@ class Study:
                 f"({reason})."
             ) from error
 
-    def numbers(
-        self, traces: Traces, profile: str = "full", **changes: Any
-    ) -> Mapping[Any, Number]:
+    def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> Quantities:
         """The derived numbers of some traces."""
         return self.derive(traces, self.resolve(profile, **changes))
 
@@ -292,7 +291,7 @@ class Study:
                 new_names.setdefault(spec.key(), []).append(name)
         names = {}
         for name in sorted(former):
-            key = archive.read(folder / f"{name}.json", curves=False)["key"]
+            key = archive.summary(folder / f"{name}.json")["key"]
             if key is not None and new_names.get(key):
                 names[name] = new_names[key].pop(0)
         return names
@@ -377,24 +376,6 @@ class Study:
         return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
 
 
-def curves_of(trace: Trace) -> dict[str, Any]:
-    """The curves of a trace by name; its arrays can no longer be written to."""
-    curves = {**trace.metrics, **trace.info}
-    for array in (*curves.values(), trace.rounds):
-        array.setflags(write=False)
-    return curves
-
-
-def is_changed(trace: Trace, curves: Mapping[str, Any]) -> bool:
-    """Whether a curve of a trace is another array than it was, or can be written to again."""
-    current = {**trace.metrics, **trace.info}
-    if current.keys() != curves.keys():
-        return True
-    return any(
-        array is not curves[name] or array.flags.writeable for name, array in current.items()
-    )
-
-
 @dataclass
 class Page:
     """One execution of a study's notebook; `Study.open` makes it.
@@ -415,8 +396,7 @@ class Page:
     recompute: bool
     params: dict[str, Any]
     edited: dict[str, str] = field(default_factory=dict)
-    _returned: dict[str, Trace] = field(default_factory=dict)
-    _curves: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _traces: dict[str, Trace] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.__dict__.get("params", {}):
@@ -476,32 +456,23 @@ class Page:
             *location, study_specs, recompute=self.recompute, device=self.device
         )
         traces |= store.compute_or_load(*location, edited_specs, recompute=True, device=self.device)
-        self._returned = {name: traces[name] for name in declared}
-        self._curves = {name: curves_of(trace) for name, trace in self._returned.items()}
-        self.traces = dict(self._returned)
+        self._traces = {name: traces[name] for name in declared}
         self.__dict__.pop("numbers", None)
-        return self.traces
-
-    @property
-    def changed_runs(self) -> dict[str, str]:
-        """The runs that are not as the study declares them, or were put among the traces later."""
-        later = {
-            name: "code: put among the traces"
-            for name, trace in self.traces.items()
-            if trace is not self._returned.get(name) or is_changed(trace, self._curves[name])
+        return {
+            name: replace(trace, metrics={**trace.metrics}, info={**trace.info})
+            for name, trace in self._traces.items()
         }
-        return {**self.edited, **later}
 
     @property
     def of_book(self) -> bool:
         """Whether all runs are those of the full profile, which the book's sentences are about."""
-        return not self.changed_runs and not self.study.changed(self.params)
+        return not self.edited and not self.study.changed(self.params)
 
     @property
     def of_study(self) -> bool:
         """Whether all runs are those of the full profile, or of the paper's own setting."""
         unchanged = self.params == self.study.resolve(self.profile)
-        return self.of_book or (self.profile == PAPER and unchanged and not self.changed_runs)
+        return self.of_book or (self.profile == PAPER and unchanged and not self.edited)
 
     def summary(self, count: int) -> str:
         """One line: how many runs are the study's, which are not, and whose the sentences are."""
@@ -526,13 +497,18 @@ class Page:
             for words, names in by_words.items()
         ]
 
-    @cached_property
-    def traces(self) -> dict[str, Trace]:
-        """The runs of the last `run`; the study's own before there was one."""
-        return self.run()
+    @property
+    def traces(self) -> Traces:
+        """The runs of the last `run`; the study's own before there was one.
+
+        Nobody may change them; who changes what `run` returned has changed a copy.
+        """
+        if not self._traces:
+            self.run()
+        return MappingProxyType(self._traces)
 
     @cached_property
-    def numbers(self) -> Mapping[Any, Number]:
+    def numbers(self) -> Quantities:
         """The derived numbers of the runs."""
         return self.study.derive(self.traces, self.params)
 

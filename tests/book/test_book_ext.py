@@ -76,7 +76,8 @@ def shared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shared")
     with pytest.MonkeyPatch.context() as patch:
         build = toy_book.prepare(folder, patch)
-        number = {"value": 0.25, "low": 0.2, "high": 0.3, "per_seed": [0.2, 0.3], "unit": "nats"}
+        ends = {"value": 0.25, "low": 0.2, "high": 0.3, "per_seed": [0.2, 0.3]}
+        number = {**toy_book.NUMBERS["numbers"]["gap"], **ends}
         paper = folder / "results" / "toy" / "paper"
         paper.mkdir()
         toy_book.seal(paper / "numbers.json", {**toy_book.NUMBERS, "numbers": {"gap": number}})

@@ -133,7 +133,7 @@ def execute(cell, study, namespace):
 
     def run(page, problem=None, **algorithms):
         del problem, algorithms
-        page.traces = page.study.load()
+        page._traces = page.study.load()
         page.numbers = store.read_numbers(page.study.name)
         return page.traces
 

@@ -30,8 +30,8 @@ from types import SimpleNamespace
 
 import papers
 from papers.kit.claims import Claim, PaperValue
-from papers.kit.rules import Outcome
-from papers.kit.rules import Rule, of
+from papers.kit.quantities import Quantities
+from papers.kit.rules import Outcome, Rule, of
 from papers.kit.study import Study
 
 
@@ -56,7 +56,7 @@ study = Study(
     profiles={{"quick": {{"rounds": 2}}, "full": {{"rounds": 30}}}},
     parameters={{"rounds": "rounds $T$"}},
     specs=lambda parameters: {{"old": UNLABELLED, "new": UNLABELLED}},
-    derive=lambda traces, parameters: {{}},
+    derive=lambda traces, parameters: Quantities.of([], {{}}),
     claims=(claim(1, ("old",)), claim(2, (), kind=Unjudged), claim(3, ("new",), bound=0.1)),
     paper_values=(
         PaperValue("inside", "gap", 0.5, "0.5", "Table 1", rtol=0.0),
@@ -75,9 +75,19 @@ WRONG = {"old": "", "new": "", "grid_3": "dead: f constant from round 2"}
 NUMBERS = {
     "kind": "numbers",
     "numbers": {
-        "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
+        "gap": {
+            "value": 0.512,
+            "low": 0.4,
+            "high": 0.6,
+            "per_seed": [0.4, 0.6],
+            "unit": "nats",
+            "measure": "gap",
+            "labels": {},
+        }
     },
+    "defaults": {},
     "health": WRONG,
+    "runs": {},
     "provenance": PROVENANCE,
 }
 

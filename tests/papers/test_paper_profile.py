@@ -19,6 +19,7 @@ from papers.kit.store import Spec
 from papers.kit.study import Study, setting
 from tests.helpers import loose, stored
 from tests.helpers.expect import refuses
+from tests.helpers.unlabelled import quantities
 
 RATES = (0.1, 0.3)
 
@@ -57,7 +58,9 @@ STUDY = Study(
     title="Local steps",
     paper="all",
     specs=specs,
-    derive=lambda traces, _: {f"{name}.f": mean(trace.late("f")) for name, trace in traces.items()},
+    derive=lambda traces, _: quantities(
+        {f"{name}.f": mean(trace.late("f")) for name, trace in traces.items()}
+    ),
     claims=(CLAIM,),
     at_paper={"rounds": 8, "seeds": (0, 1, 2)},
     watch={"*": HealthCheck("f")},

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedlib.core.files import Format, write_json
+from fedlib.core.files import write_json
 from fedlib.data import cache
 from papers import STUDIES
 from papers.__main__ import main
@@ -20,6 +20,7 @@ from papers.kit.numbers import significant
 from papers.kit.reproduce import RunPrefix, compare
 from papers.kit.study import Tolerance
 from tests.helpers import loose
+from tests.helpers.unlabelled import quantities
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def small(tmp_path, monkeypatch):
         specs = study.specs({**params, "rounds": 4, "seeds": (0, 1)})
         return {name: specs[name] for name in ("hard", "soft")}
 
-    shortened = replace(study, specs=two_runs, derive=lambda *_: {})
+    shortened = replace(study, specs=two_runs, derive=lambda *_: quantities({}))
     monkeypatch.setitem(STUDIES, study.name, shortened)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     assert main(["reproduce", "np_workshop", "--missing"]) == 0
@@ -206,14 +207,6 @@ def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp
     assert older in comparisons.summary("np_workshop")
     assert main(["reproduce", "np_workshop"]) == 0
     assert older not in comparisons.summary("np_workshop")
-
-
-def test_counts_of_runs_that_the_digest_of_numbers_marked_are_not_told(small, tmp_path):
-    counts = {"runs": 1, "of": 2, "cut": 1, "difference": 0.001, "beyond": 0, "mark": "abc"}
-    when = {"date": "2026-01-01", "commit": "abc"}
-    version_1 = Format("recheck", 1).sealed({"studies": {"np_workshop": {**when, **counts}}})
-    write_json(tmp_path / "recheck.json", version_1)
-    assert comparisons.summary("np_workshop") == "never recomputed"
 
 
 def test_runs_that_need_no_data_are_compared_without_the_data_of_others(

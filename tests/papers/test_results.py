@@ -126,11 +126,10 @@ class TestRecomputing:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda run: run["config"].update(rounds=101), "it must fit *(key must be"),
-        (lambda run: run["seeds"].pop(), "it must fit *(seeds must be"),
-        (lambda run: run["metrics"]["f"][3].pop(), "it must fit *(*inhomogeneous"),
-        (lambda run: run["bits"].update(bits_up=-1.0), "bits.bits_up must fit"),
-        (lambda run: run.update(more=1), "more must fit the schema of a run"),
+        (lambda run: run["config"].update(rounds=101), "key must be"),
+        (lambda run: run["seeds"].pop(), "seeds must be"),
+        (lambda run: run["metrics"]["f"][3].pop(), "f must be"),
+        (lambda run: run.update(profile="quick"), "study, profile and name must be"),
     ],
 )
 def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch, change, sentence):

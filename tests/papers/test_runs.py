@@ -12,6 +12,7 @@ from papers.__main__ import main
 from papers.kit import archive, store
 from papers.kit.run_groups import hours_at_scale, listed, to_do
 from tests.helpers.process import forked, status_of
+from tests.helpers.unlabelled import quantities
 
 STUDY = STUDIES["cmoo_sweeps"]
 KILLED = 9  # exit status
@@ -31,7 +32,7 @@ def toy(tmp_path, monkeypatch):
         workshop,
         profiles={"quick": brief, "full": brief},
         specs=three_runs,
-        derive=lambda *_: {},
+        derive=lambda *_: quantities({}),
         at_paper={"rounds": 6},
     )
     monkeypatch.setitem(STUDIES, workshop.name, study)

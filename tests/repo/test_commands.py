@@ -18,6 +18,7 @@ import papers.__main__ as command_line
 from papers import STUDIES
 from papers.kit import archive, store
 from tests.helpers.process import ran
+from tests.helpers.unlabelled import quantities
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "book" / "rerun.md"]
@@ -159,7 +160,7 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
         specs = study.specs({**params, "rounds": 2, "seeds": (0, 1)})
         return {name: spec for name, spec in specs.items() if name in ("hard", "soft")}
 
-    small = replace(study, specs=few, derive=lambda *_: {})
+    small = replace(study, specs=few, derive=lambda *_: quantities({}))
     monkeypatch.setitem(STUDIES, study.name, small)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     assert command_line.main(line[3:]) == 1  # nothing is stored to compare with, and nothing is

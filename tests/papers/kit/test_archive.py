@@ -14,7 +14,7 @@ from tests.helpers.expect import refuses
 from tests.helpers.process import forked, status_of
 
 FILES = ["own.json", "own.npz", "own.parquet"]
-CURVES = {"metrics", "info", "final_w", "output_w", "labels", "values"}
+CURVES = {"metrics", "info", "final_w", "output_w"}
 
 
 def numbers(seed):
@@ -68,7 +68,7 @@ def test_what_is_collected_is_read_back_to_the_last_bit(tmp_path):
         content = content_of(path)
         content.pop("digest")
         assert digest(content) == run["digest"]
-        assert not CURVES & archive.read(path, curves=False).keys()
+        assert not CURVES & archive.summary(path).keys()
     assert archive.names(paths[0].parent) == {"a", "b"}
     assert not archive.exists(paths[2].with_name("b.json"))
 
@@ -191,19 +191,20 @@ def test_anybody_reads_the_table_with_pandas(tmp_path):
         curve = np.array(run["info"]["g"][index])
         expected = curve[np.isfinite(curve)]
         np.testing.assert_allclose(rows["g_of_round"].dropna(), expected, rtol=1e-6)
-    assert archive.labels_of(tmp_path / "own.json") == labels
+    assert archive.summary(path)["labels"] == labels["a"]
 
 
 def test_labels_are_renewed_without_another_run(tmp_path):
     path = stored(tmp_path, "a")
     archive.collect(tmp_path, "own", {"full": {"a": {"method": "SGM"}}})
-    first_digest = archive.digest_of(path)
+    first_digest = archive.summary(path)["digest"]
     archive.collect(tmp_path, "own", {"full": {"a": {"method": "FedSGM"}}})
     assert {*pd.read_parquet(tmp_path / "own.parquet").method} == {"FedSGM"}
-    assert archive.digest_of(path) == first_digest
+    assert archive.summary(path)["digest"] == first_digest
     stored(tmp_path, "b")
     archive.collect(tmp_path, "own")
-    assert archive.labels_of(tmp_path / "own.json") == {"a": {"method": "FedSGM"}, "b": {}}
+    assert archive.summary(path)["labels"] == {"method": "FedSGM"}
+    assert archive.summary(path.with_name("b.json"))["labels"] == {}
 
 
 def test_what_is_not_there_is_refused(tmp_path):

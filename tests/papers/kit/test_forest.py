@@ -11,13 +11,16 @@ from papers.kit import forest, parts, report
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.numbers import Number, exact
 from papers.kit.rules import Control, Rule, any_of, between, of
+from tests.helpers.unlabelled import quantities
 
-NUMBERS = {
-    "a": Number(1.0, 0.0, 2.0, (0.9, 1.1), "points"),
-    "b": Number(5.0, 4.0, 6.0, (4.9, 5.1), "points"),
-    "c": Number(900.0, 800.0, 1000.0, (), "points"),
-    "d": exact(3.0),
-}
+NUMBERS = quantities(
+    {
+        "a": Number(1.0, 0.0, 2.0, (0.9, 1.1), "points"),
+        "b": Number(5.0, 4.0, 6.0, (4.9, 5.1), "points"),
+        "c": Number(900.0, 800.0, 1000.0, (), "points"),
+        "d": exact(3.0),
+    }
+)
 STUDY = replace(
     STUDIES["np_workshop"],
     paper_values=(PaperValue("a", "a", 4.0, "4 ± 0.2", "Table 1", spread=0.2),),

@@ -15,13 +15,16 @@ from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.rules import Control, Rule, Size, of
+from tests.helpers.unlabelled import quantities
 
 ROOT = Path(__file__).resolve().parents[3]
-NUMBERS = {
-    "a.f": mean([1.0, 2.0, 3.0], "points"),
-    "b.f": mean([2.0, 3.1, 4.0], "points"),
-    "bits": exact(8.0),
-}
+NUMBERS = quantities(
+    {
+        "a.f": mean([1.0, 2.0, 3.0], "points"),
+        "b.f": mean([2.0, 3.1, 4.0], "points"),
+        "bits": exact(8.0),
+    }
+)
 RULE = Rule(
     {
         "a is lower": {"first": of("a.f") < of("b.f"), "second": of("a.f") < 2.5},

@@ -10,6 +10,7 @@ from papers.kit import spreadsheet
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import Quantities, Query
 from papers.kit.rules import Control, Rule, of, rises
+from tests.helpers.unlabelled import quantities
 
 DEFAULTS = {"method": "SGM", "switch": None, "lr": 0.1, "steps": 1.0}
 SWITCHES = ("hard", "soft")
@@ -176,17 +177,8 @@ def test_what_is_stored_is_read_back_with_labels_and_defaults():
 
 
 def test_a_text_table_gives_the_numbers_back():
-    labelled = table().to_json()
-    plain = {
-        "a.f": Number(
-            float("nan"),
-            0.5,
-            1e-20,
-            (1.0, float("nan")),
-            "%",
-        ).to_json()
-    }
-    profiles = {"full": labelled, "paper": plain}
+    odd = Number(float("nan"), 0.5, 1e-20, (1.0, float("nan")), "%")
+    profiles = {"full": table().to_json(), "paper": quantities({"f": odd}).to_json()}
     text = spreadsheet.to_csv(profiles)
     assert text.splitlines()[0] == (
         "profile,name,measure,switch,steps,value,low,high,unit,seeds,per_seed"

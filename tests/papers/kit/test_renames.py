@@ -12,6 +12,7 @@ from papers.kit.comparisons import Finding
 from papers.kit.numbers import mean
 from papers.kit.store import Spec, compute_or_load, groups, is_stored
 from papers.kit.study import Study
+from tests.helpers.unlabelled import quantities
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monke
 
     def f_at_the_end(traces, p):
         del p
-        return {f"{name}.f": mean(trace.metrics["f"][:, -1]) for name, trace in traces.items()}
+        ends = {name: mean(trace.metrics["f"][:, -1]) for name, trace in traces.items()}
+        return quantities(ends)
 
     def study(**specs):
         return Study("toy", "", "ours", profiles, {}, lambda _: specs, f_at_the_end)
@@ -74,9 +76,10 @@ def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monke
     assert current.renamed("full") == {"a": "b"}
     current.settle("full")
     assert archive.names(tmp_path / "toy" / "full") == {"b", "numbers"}
-    assert archive.labels_of(tmp_path / "toy.json") == {"b": {"method": "Walk"}}
+    run_path = store.run_path("toy", "full", "b")
+    assert archive.summary(run_path)["labels"] == {"method": "Walk"}
     np.testing.assert_array_equal(current.load()["b"].metrics["f"], curve)
-    assert [*store.read_numbers("toy")] == ["b.f"]
+    assert [*store.read_numbers("toy")] == ["b"]
     assert comparisons.summary("toy") == known
 
 
@@ -92,7 +95,7 @@ def test_two_runs_of_one_configuration_get_a_name_each(monkeypatch, tmp_path):
         profiles,
         {},
         lambda _: {"c": spec, "d": spec},
-        lambda *_: {},
+        lambda *_: quantities({}),
     )
     assert study.renamed("full") == {"a": "c", "b": "d"}
 

@@ -27,6 +27,7 @@ from papers.kit.rules import (
     rises,
     value,
 )
+from tests.helpers.unlabelled import quantities
 
 N = {
     "a": Number(1.0, 0.5, 1.5, (), "rounds"),
@@ -219,25 +220,26 @@ def test_a_condition_whose_premise_fails_is_open_and_shows_what_it_compares():
 
 def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too():
     numbers = {"soft.f": N["a"], "hard.f": N["c"], "ratio": N["b"], "idle": N["c"]}
+    stored = quantities(numbers)
     control = Control("hard for soft", {"soft.f": "hard.f"})
     rule = Rule({"f is small": of("soft.f") < 2}, control=control)
-    outcome = rule(numbers)
+    outcome = rule(stored)
     assert outcome.verdict == "reproduced"
     assert outcome.control == "hard for soft"
     assert outcome.control_verdict == "not reproduced: 1 fails"
     assert outcome.parts[0].control == "fails"
     weak = Rule({"f is small": of("soft.f") < 5}, control=rule.control)
-    assert weak(numbers).verdict == "not judged"
-    assert "negative control passes" in weak(numbers).reason
-    alone = {key: x for key, x in numbers.items() if key != "hard.f"}
+    assert weak(stored).verdict == "not judged"
+    assert "negative control passes" in weak(stored).reason
+    alone = quantities({key: x for key, x in numbers.items() if key != "hard.f"})
     assert rule(alone).control_verdict == "not among these runs"
     assert rule(alone).parts[0].control == ""
     by_key = Rule({"far": of("ratio") < 2.9}, control=Control("none", {"ratio": "idle"}))
-    assert by_key(numbers).control_verdict == "not reproduced: 1 fails"
+    assert by_key(stored).control_verdict == "not reproduced: 1 fails"
 
 
 def test_a_control_that_passes_hides_no_part_that_fails():
-    numbers = {"soft.f": N["c"], "hard.f": N["a"]}
+    numbers = quantities({"soft.f": N["c"], "hard.f": N["a"]})
     control = Control("hard for soft", {"soft.f": "hard.f"})
     rule = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, control=control)
     outcome = rule(numbers)

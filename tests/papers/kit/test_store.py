@@ -20,6 +20,7 @@ from papers.kit.numbers import Number, mean
 from papers.kit.store import Spec, compute_or_load, run_path
 from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
+from tests.helpers.unlabelled import quantities
 
 SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
 SPECS = {
@@ -162,19 +163,10 @@ def test_a_results_folder_that_cannot_be_written_to(results):
 
 def test_numbers_round_trip_with_missing_values():
     traces = have(store=True)
-    numbers = {
-        "x": mean([1.0, 2.0, 4.0], "rounds"),
-        "y": Number(
-            float("nan"),
-            0,
-            1,
-            (2.0,),
-            "",
-        ),
-    }
+    numbers = {"x": mean([1.0, 2.0, 4.0], "rounds"), "y": Number(math.nan, 0, 1, (2.0,), "")}
     health = {name: of_run(trace) for name, trace in traces.items()}
     payloads = {name: read_json(run_path("toy", "full", name)) for name in traces}
-    content = store.derived("toy", "full", numbers, payloads, health)
+    content = store.derived("toy", "full", quantities(numbers), payloads, health)
     write_json(run_path("toy", "full", "numbers"), content)
     assert store.read_derived("toy").health == health
     back = store.read_numbers("toy")
