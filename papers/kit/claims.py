@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from fedlib import checks
-from papers.kit.health import Needs, listed
+from papers.kit.health import Evidence, Needs, listed
 from papers.kit.numbers import Number
 from papers.kit.quantities import Key
-from papers.kit.rules import Numbers, Outcome, Rule
+from papers.kit.rules import Outcome, Rule
 
-#: Configurations of runs, by their names.
-Configs = Mapping[str, Mapping[str, Any]]
 #: The letter of each paper, and its short name.
 PAPERS = {
     "W": "FedSGM, workshop",
@@ -41,21 +38,14 @@ class Reading:
     needs: Needs = Needs()
     rule_fixed: str = ""
 
-    def judged(
-        self,
-        numbers: Numbers,
-        configs: Configs,
-        stored: Configs,
-        changed: Mapping[str, tuple[Any, Any]],
-        health: Mapping[str, str],
-        edits: Mapping[str, str] = {},
-    ) -> Outcome:
+    def judged(self, evidence: Evidence) -> Outcome:
         """The rule's outcome, or *not judged* with the reason; see `Claim.verdicts`."""
+        edits = evidence.edits
         edited = [f"{run} is your own ({edits[run]})" for run in self.runs if run in edits]
-        lacking = listed(edited) or self.needs.unmet(self.runs, configs, stored, changed, health)
+        lacking = listed(edited) or self.needs.unmet(self.runs, evidence)
         if lacking:
             return Outcome("not judged", "", f"not judged, because {lacking}")
-        return self.rule(numbers)
+        return self.rule(evidence.numbers)
 
 
 @dataclass(frozen=True)
@@ -112,25 +102,13 @@ class Claim:
         """The runs behind all readings, each once."""
         return tuple(dict.fromkeys([*self.runs, *(r for x in self.readings for r in x.runs)]))
 
-    def verdicts(
-        self,
-        numbers: Numbers,
-        configs: Configs,
-        stored: Configs,
-        changed: Mapping[str, tuple[Any, Any]] = {},
-        health: Mapping[str, str] = {},
-        edits: Mapping[str, str] = {},
-    ) -> dict[str, Outcome]:
+    def verdicts(self, evidence: Evidence) -> dict[str, Outcome]:
         """The outcome of every reading by its name, the claim's own first.
 
         *Not judged* with the reason where the runs lack what a reading needs. The one place that
-        decides whether a claim may be judged. `configs` are the configurations of the runs that the
-        numbers come from, `stored` those of the setting that the claim is about; `changed` has the
-        parameters that differ, each with its value and the paper's, `health` what is wrong with a
-        run, empty where nothing is, `edits` the runs that a reader changed, and how.
+        decides whether a claim may be judged.
         """
-        evidence = numbers, configs, stored, changed, health, edits
-        return {reading.name: self.worded(reading.judged(*evidence)) for reading in self.each}
+        return {reading.name: self.worded(reading.judged(evidence)) for reading in self.each}
 
     def worded(self, outcome: Outcome) -> Outcome:
         """An outcome with the word for this kind of claim: a theorem is not *reproduced*.

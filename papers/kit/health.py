@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from papers.kit.numbers import Number
 
 Curve = NDArray[np.float64]  # [S, T]: a metric at the evaluated rounds, of every seed
 PerSeed = NDArray[np.float64]  # [S]
@@ -307,6 +308,28 @@ def phrase(problem: str, seeds: Seeds) -> str:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What claims are judged by.
+
+    Attributes
+    ----------
+    numbers : the measured numbers.
+    configs : the configurations of the runs that the numbers come from, by their names.
+    stored : those of the setting that the claims are about.
+    changed : the parameters that differ, each with its value and the paper's.
+    health : what is wrong with a run, empty where nothing is.
+    edits : the runs that a reader changed, and how.
+    """
+
+    numbers: Mapping[Any, Number]
+    configs: Mapping[str, Config]
+    stored: Mapping[str, Config]
+    changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    health: Mapping[str, str] = field(default_factory=dict)
+    edits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Needs:
     """What a claim takes to be judged: the paper's setting, enough of it, and live runs.
 
@@ -331,50 +354,42 @@ class Needs:
     exact: bool = False
     dead: tuple[str, ...] = ()
 
-    def unmet(
-        self,
-        runs: tuple[str, ...],
-        configs: Mapping[str, Config],
-        stored: Mapping[str, Config],
-        changed: Mapping[str, tuple[Any, Any]],
-        health: Mapping[str, str],
-    ) -> str:
+    def unmet(self, runs: tuple[str, ...], evidence: Evidence) -> str:
         """What is missing, in words that follow "because"; empty if nothing is."""
         lacking: list[str] = []
         for run in runs:
-            lacking += self._of_run(run, configs, stored)
-        for name, (value, full_value) in changed.items():
+            lacking += self._of_run(run, evidence)
+        for name, (value, full_value) in evidence.changed.items():
             if name in self.parameters:
                 lacking.append(f"{name} is {value!r}, the paper's setting {full_value!r}")
         lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
         if not self.exact:
+            configs = evidence.configs
             lacking += too_few_seeds({run: configs[run] for run in runs if run in configs})
-            lacking += self._ill(runs, configs, health)
+            lacking += self._ill(runs, evidence)
         if len(lacking) > 1:
             return f"{lacking[0]} (and {len(lacking) - 1} more)"
         return "".join(lacking)
 
-    def _ill(
-        self, runs: Iterable[str], configs: Mapping[str, Config], health: Mapping[str, str]
-    ) -> Iterator[str]:
+    def _ill(self, runs: Iterable[str], evidence: Evidence) -> Iterator[str]:
         """The runs in ill health that the claim is not about."""
         for run in runs:
             expected = any(fnmatchcase(run, pattern) for pattern in self.dead)
-            if health.get(run) and not expected:
-                yield f"{spoken(run, configs.get(run, {}))} is not healthy: {health[run]}"
+            fault = evidence.health.get(run)
+            if fault and not expected:
+                yield f"{spoken(run, evidence.configs.get(run, {}))} is not healthy: {fault}"
 
-    def _of_run(
-        self, run: str, configs: Mapping[str, Config], stored: Mapping[str, Config]
-    ) -> Iterator[str]:
+    def _of_run(self, run: str, evidence: Evidence) -> Iterator[str]:
         """Where a run is not that of the paper's setting, or falls short of the paper itself."""
-        if run not in stored:
+        if run not in evidence.stored:
             yield f"no run {run} of the paper's setting is stored"
             return
-        if run not in configs:
+        if run not in evidence.configs:
             yield f"the run {run} is not among these"
             return
-        config = computed_part(configs[run])
-        for where, (value, stored_value) in differences(config, computed_part(stored[run])):
+        config = computed_part(evidence.configs[run])
+        stored = computed_part(evidence.stored[run])
+        for where, (value, stored_value) in differences(config, stored):
             yield f"{run} has {where} {shown(value)}, the paper's setting {shown(stored_value)}"
         for where, paper_value in self.paper.items():
             value = entry(config, where)

@@ -18,8 +18,7 @@ def rejudged(page: Page, earlier_study: Study) -> pd.DataFrame:
     rows = {}
     for claim in page.study.claims:
         known = earlier.get(claim.id.replace("/R", "/C"), {})
-        runs = page.traces, page.numbers, page.params, page.edited
-        for reading, outcome in page.study.verdicts(claim, *runs).items():
+        for reading, outcome in page.verdicts(claim).items():
             name = f"{claim.id}: {reading}" if reading else claim.id
             old = known.get(reading) or next(iter(known.values()), None)
             rows[name] = {

@@ -61,8 +61,7 @@ def claims_table(page: Page) -> Verdicts:
     cards = [f"<style>{forest.STYLE.read_text(encoding='utf-8')}</style>"]
     for claim in page.study.claims:
         wording = claim.wording
-        runs = page.traces, page.numbers, page.params, page.edited
-        outcomes = page.study.verdicts(claim, *runs)
+        outcomes = page.verdicts(claim)
         for reading, outcome in outcomes.items():
             name = f"{claim.id}: {reading}" if reading else claim.id
             rows.append((name, wording, outcome.label, outcome.reason))

@@ -16,9 +16,8 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
 from fedlib.run import resolve_device
 from papers.kit import archive, comparisons, edits, quantities, snapshot, store
-from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
-from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
-from papers.kit.numbers import Number
+from papers.kit.claims import PAPERS, Claim, PaperValue
+from papers.kit.health import Config, Evidence, HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.parameters import checked, requested
 from papers.kit.quantities import Label, Quantities
 from papers.kit.rules import Outcome
@@ -210,7 +209,9 @@ class Study:
             content = self.derived(profile)
             if content is not None:
                 write_json(store.run_path(self.name, profile, "numbers"), content)
-            archive.collect(store.results_dir(), self.name, {profile: self.labels(profile)})
+            specs = self.specs(self.resolve(profile))
+            labels = {name: spec.labels for name, spec in specs.items()}
+            archive.collect(store.results_dir(), self.name, {profile: labels})
         return None if content is None else content["numbers"]
 
     def derived(self, profile: str) -> dict[str, Any] | None:
@@ -296,10 +297,6 @@ class Study:
                 names[name] = new_names[key].pop(0)
         return names
 
-    def labels(self, profile: str) -> dict[str, Mapping[str, Any]]:
-        """The labels of the runs of a profile, by the names of the runs."""
-        return {name: spec.labels for name, spec in self.specs(self.resolve(profile)).items()}
-
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
         return read_run(store.stored_path(self.name, profile, run_name))
@@ -313,41 +310,18 @@ class Study:
 
         Of the paper's scale if its runs are all stored there, else of the full profile.
         """
-        configs = self._stored(claim.all_runs)
+        configs = self.stored_configs(claim.all_runs)
         known = store.read_derived(self.name)
-        verdicts = claim.verdicts(known.numbers, configs, configs, health=known.health)
-        return verdicts | self._at_scale(claim, verdicts)
-
-    def verdicts(
-        self,
-        claim: Claim,
-        traces: Traces,
-        numbers: Mapping[Any, Number],
-        params: Params,
-        edited: Mapping[str, str] = {},
-    ) -> dict[str, Outcome]:
-        """The verdict on one claim, by reading, from traces of the full profile.
-
-        Where nothing was changed, it is that of the stored runs at the paper's scale if they are
-        all there. `edited` names the runs that a reader changed; no claim is judged by them.
-        """
-        traces_behind = {name: traces[name] for name in claim.all_runs if name in traces}
-        configs = {name: trace.config for name, trace in traces_behind.items()}
-        changed = self.changed(params)
-        stored = self._stored(claim.all_runs)
-        verdicts = claim.verdicts(
-            numbers, configs, stored, changed, self.health(traces_behind), edited
-        )
-        if changed or not edited.keys().isdisjoint(claim.all_runs):
-            return verdicts
-        return verdicts | self._at_scale(claim, verdicts)
+        evidence = Evidence(known.numbers, configs, configs, health=known.health)
+        verdicts = claim.verdicts(evidence)
+        return verdicts | self.at_scale(claim, verdicts)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
 
-    def _at_scale(self, claim: Claim, full: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    def at_scale(self, claim: Claim, full: Mapping[str, Outcome]) -> dict[str, Outcome]:
         """Outcomes of readings whose runs are all stored in the paper's setting, and say so.
 
         Only where they say at least as much as those of the full profile; not of readings of which
@@ -356,21 +330,20 @@ class Study:
         known = store.read_derived(self.name, PAPER)
         outcomes = {}
         for reading in claim.each:
-            runs = [name for name in reading.runs if name in known.runs]
-            paths = {name: store.stored_path(self.name, PAPER, name) for name in runs}
+            paths = {name: store.stored_path(self.name, PAPER, name) for name in reading.runs}
             larger = any(path.parent.name == PAPER for path in paths.values())
             needed = reading.rule.keys()
             measured = all(key in known.numbers for key in needed)
-            complete = len(runs) == len(reading.runs) and measured
-            if not larger or not complete:
+            if not larger or not measured or not paths.keys() <= known.runs.keys():
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
-            outcome = reading.judged(known.numbers, configs, configs, {}, known.health)
+            evidence = Evidence(known.numbers, configs, configs, health=known.health)
+            outcome = reading.judged(evidence)
             if outcome.parts or not full[reading.name].parts:
                 outcomes[reading.name] = outcome.told(f"at the paper's scale ({setting(configs)})")
         return outcomes
 
-    def _stored(self, runs: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    def stored_configs(self, runs: Iterable[str]) -> dict[str, Config]:
         """The configurations of those of some runs that are stored with the full profile."""
         paths = {name: store.run_path(self.name, "full", name) for name in runs}
         return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
@@ -529,8 +502,29 @@ class Page:
         """What is wrong with each run, empty where nothing is."""
         return self.study.health(self.traces)
 
+    def verdicts(self, claim: Claim) -> dict[str, Outcome]:
+        """The verdict on one claim, by reading, from the runs of the page.
 
-def setting(configs: Configs) -> str:
+        Where nothing was changed, it is that of the stored runs at the paper's scale if they are
+        all there. No claim is judged by a run that a reader changed.
+        """
+        traces = {name: self.traces[name] for name in claim.all_runs if name in self.traces}
+        changed = self.study.changed(self.params)
+        evidence = Evidence(
+            self.numbers,
+            {name: trace.config for name, trace in traces.items()},
+            self.study.stored_configs(claim.all_runs),
+            changed,
+            self.study.health(traces),
+            self.edited,
+        )
+        verdicts = claim.verdicts(evidence)
+        if changed or not self.edited.keys().isdisjoint(claim.all_runs):
+            return verdicts
+        return verdicts | self.study.at_scale(claim, verdicts)
+
+
+def setting(configs: Mapping[str, Config]) -> str:
     """The setting of some runs in words: how many rounds and seeds."""
     rounds = dict.fromkeys(config["rounds"] for config in configs.values())
     counts = dict.fromkeys(map(len, seeds_of(configs).values()))

@@ -103,9 +103,7 @@ def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(toy):
     setting_text = "at the paper's scale (rounds 8, seeds 3)"
     assert outcome.measured == f"{setting_text}: falls: {numbers['E2_0.1.f'].text('.3g')}"
     assert len(numbers["E2_0.1.f"].per_seed) == 3
-    traces = toy.load()
-    params = toy.resolve("full")
-    assert toy.verdicts(CLAIM, traces, toy.numbers(traces), params)[""] == outcome
+    assert toy.open().verdicts(CLAIM)[""] == outcome
     assert not stored.faults(toy, "paper")
 
 

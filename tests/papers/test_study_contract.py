@@ -9,7 +9,7 @@ import pytest
 from fedlib.core.describe import describe
 from papers import STUDIES, all_claims
 from papers.kit import store
-from papers.kit.health import MISSING, entry
+from papers.kit.health import MISSING, Evidence, entry
 from papers.kit.quantities import Query
 from papers.kit.rules import Rule
 from tests.helpers.page_figures import names_of
@@ -141,7 +141,7 @@ def test_a_verdict_says_what_a_page_lacks(study, claim):
     configs = {name: study.payload(name)["config"] for name in claim.runs}
 
     def judged_on(page_configs):
-        return claim.verdicts(numbers, page_configs, configs)[claim.reading]
+        return claim.verdicts(Evidence(numbers, page_configs, configs))[claim.reading]
 
     complete = judged_on(configs)
     assert complete.verdict == "not judged" or complete == claim.worded(claim.rule(numbers))

@@ -13,6 +13,7 @@ from papers.fedcmoo.data.pairs import NAMES
 from papers.fedcmoo.problems.qm9 import generated
 from papers.fedcmoo.standin import standin_pairs, what
 from papers.kit import store
+from papers.kit.health import Evidence
 from tests.helpers.expect import close, refuses
 
 NEEDED = ("cmoo_pairs", "cmoo_sweeps", "cmoo_probe", "cmoo_qm9", "cmoo_many")
@@ -97,12 +98,8 @@ def test_no_claim_is_judged_by_stand_ins(name):
     configs = {name: config_of(spec) for name, spec in study.specs(params).items()}
     for claim in study.claims:
         stored = {name: study.payload(name)["config"] for name in claim.all_runs}
-        for outcome in claim.verdicts(
-            {},
-            configs,
-            stored,
-            study.changed(params),
-        ).values():
+        evidence = Evidence({}, configs, stored, study.changed(params))
+        for outcome in claim.verdicts(evidence).values():
             assert outcome.verdict == "not judged"
             reasons = "problem.stand_in|problem.data 'stand-in'|is not among these"
             assert re.search(reasons, outcome.reason)

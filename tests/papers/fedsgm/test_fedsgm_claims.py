@@ -3,6 +3,7 @@
 from papers import STUDIES, all_claims
 from papers.fedsgm.cartpole.claims import AS_CALIBRATED
 from papers.kit import store
+from papers.kit.health import Evidence
 from papers.kit.quantities import Query
 
 
@@ -23,5 +24,5 @@ def test_figure_7_is_never_judged_on_the_stand_in():
         stand_in = {}
         for name, config in paper.items():
             stand_in[name] = {**config, "problem": {**config["problem"], "data": "x"}}
-        outcome = claim.verdicts(numbers, stand_in, paper)[claim.reading]
+        outcome = claim.verdicts(Evidence(numbers, stand_in, paper))[claim.reading]
         assert "problem.data 'x'" in outcome.reason

@@ -6,7 +6,7 @@ import pytest
 
 from papers import STUDIES
 from papers.kit.claims import Claim, Reading
-from papers.kit.health import Needs, differences
+from papers.kit.health import Evidence, Needs, differences
 from papers.kit.numbers import Number
 from papers.kit.rules import Rule, of
 
@@ -24,7 +24,7 @@ def config(seeds=5, **algorithm):
 
 
 def outcome(claim, configs, stored, **options):
-    return claim.verdicts(N, configs, stored, **options)[claim.reading]
+    return claim.verdicts(Evidence(N, configs, stored, **options))[claim.reading]
 
 
 @pytest.mark.parametrize(
@@ -98,22 +98,23 @@ def test_a_claim_on_a_run_in_ill_health_is_not_judged():
 def test_every_reading_is_judged_and_the_claims_own_decides():
     printed = Reading("as printed", Rule({"large": of("a") > 2}), ("run",))
     twofold = claim(reading="as in the code", readings=(printed,))
-    verdicts = twofold.verdicts(N, config(), config())
+    evidence = Evidence(N, config(), config())
+    verdicts = twofold.verdicts(evidence)
     assert [*verdicts] == ["as in the code", "as printed"]
     assert verdicts["as in the code"].verdict == "reproduced"
     assert verdicts["as printed"].verdict == "not reproduced"
     missing = replace(twofold, readings=(replace(printed, runs=("gone",)),))
     assert missing.all_runs == ("run", "gone")
-    assert missing.verdicts(N, config(), config())["as printed"].verdict == "not judged"
+    assert missing.verdicts(evidence)["as printed"].verdict == "not judged"
 
 
 def test_parameters_that_stand_in_no_configuration_are_needs_of_their_own():
     needy = claim(needs=Needs(parameters=("late",)))
     changed = {"late": (0.5, 0.2), "lrs": ((1,), (1, 2))}
-    result = needy.verdicts(N, config(), config(), changed)[""]
+    result = outcome(needy, config(), config(), changed=changed)
     assert result.reason == "not judged, because late is 0.5, the paper's setting 0.2"
     of_others = {"lrs": (1, 2)}
-    assert needy.verdicts(N, config(), config(), of_others)[""].verdict == "reproduced"
+    assert outcome(needy, config(), config(), changed=of_others).verdict == "reproduced"
 
 
 def test_a_list_with_the_papers_values_is_no_change():

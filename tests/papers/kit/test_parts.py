@@ -12,7 +12,7 @@ from papers import STUDIES, all_claims
 from papers.__main__ import main
 from papers.kit import parts
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.health import Needs
+from papers.kit.health import Evidence, Needs
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.rules import Control, Rule, Size, of
 from tests.helpers.unlabelled import quantities
@@ -88,7 +88,7 @@ def test_what_is_not_judged_has_rows_too():
     assert {*rows["state"]} == {"not judged"}
     assert rows["estimate"].notna().all()
     claim = Claim("x/C1", "W", "", "", RULE, ("gone",), needs=Needs())
-    rows = parts.frame(STUDY, claim, claim.verdicts(NUMBERS, {}, {}))
+    rows = parts.frame(STUDY, claim, claim.verdicts(Evidence(NUMBERS, {}, {})))
     assert {*rows["state"]} == {*rows["verdict"]} == {"not judged"}
     assert len(rows) == 3
     assert rows["estimate"].isna().all()
