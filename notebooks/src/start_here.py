@@ -53,12 +53,19 @@ far_out[:2] = torch.tensor([1.5, 2.0])
 homes = far_out + torch.tensor([1.2, 0.6]) + 0.3 * torch.randn(10, 2, generator=random)
 works = far_out - torch.tensor([0.4, 0.4]) + 0.3 * torch.randn(10, 2, generator=random)
 start = torch.tensor([-1.5, 1.6])
+
+
+def losses(w, places):
+    """Half the squared distance to every place."""
+    return 0.5 * ((w - places) ** 2).sum(-1)
+
+
 level = 0.5
-limit = level + (0.5 * (works - works.mean(0)) ** 2).sum(1).mean()
+limit = level + losses(works.mean(0), works).mean()
 
 
 def g(w):
-    return (0.5 * (w - works) ** 2).sum(1).mean() - limit
+    return losses(w, works).mean() - limit
 
 
 print(f"g at the mean of the homes: {g(homes.mean(0)):.2f}")
@@ -68,24 +75,38 @@ print(f"g at the mean of the homes: {g(homes.mean(0)):.2f}")
 # dotted lines are where $g(w)=\epsilon$.
 
 # %% tags=["hide-input"]
+RED = "#d62728"
 COLORS = {"hard": plot.COLORS[0], "soft": plot.COLORS[1]}
+
+
+def colors_of(paths):
+    """A color for every path; those of hard and soft switching are the same in all pictures."""
+    return {name: COLORS.get(name, plot.COLORS[k]) for k, name in enumerate(paths, start=2)}
 
 
 def draw_map(ax, paths):
     ax.plot(*homes.T, "^", color="gray", label="homes")
     ax.plot(*works.T, "s", color="gray", fillstyle="none", label="workplaces")
     ax.legend(loc="best")
-    for number, (name, path) in enumerate(paths.items(), start=2):
-        color = COLORS.get(name, plot.COLORS[number])
-        ax.plot(*path.T, ".-", markersize=3, linewidth=0.8, color=color, label=name)
+    colors = colors_of(paths)
+    for name, path in paths.items():
+        ax.plot(*path.T, ".-", markersize=3, linewidth=0.8, color=colors[name], label=name)
     ax.set(aspect="equal", title="the map")
 
 
+def draw_border(ax):
+    """The circle on which g is the tolerance."""
+    angle = torch.linspace(0, 2 * torch.pi, 100)
+    radius = (2 * (level + tolerance)) ** 0.5
+    x, y = works.mean(0)
+    ax.plot(x + radius * angle.cos(), y + radius * angle.sin(), ":", color=RED)
+
+
 def draw_constraint(ax, paths):
-    for number, (name, path) in enumerate(paths.items(), start=2):
-        color = COLORS.get(name, plot.COLORS[number])
-        ax.plot([g(w) for w in path], color=color, label=name)
-    ax.axhline(tolerance, linestyle=":", color="#d62728")
+    colors = colors_of(paths)
+    for name, path in paths.items():
+        ax.plot([g(w) for w in path], color=colors[name], label=name)
+    ax.axhline(tolerance, linestyle=":", color=RED)
     ax.set(title="the constraint g", xlabel="round", ylim=(-0.5, 1.8))
     ax.legend(loc="upper right")
 
@@ -96,10 +117,7 @@ def pictures(paths, window=None):
     draw_map(left, paths)
     left.set(xlim=window, ylim=window)
     draw_constraint(right, paths)
-    circle = torch.linspace(0, 2 * torch.pi, 100)
-    radius = (2 * (level + tolerance)) ** 0.5
-    x, y = works.mean(0)
-    left.plot(x + radius * circle.cos(), y + radius * circle.sin(), ":", color="#d62728")
+    draw_border(left)
     return fig
 
 
@@ -153,12 +171,13 @@ plot.show(
 
 # %%
 hard = run_by_hand(lambda excess: 1.0 if excess > 0 else 0.0)
-late = [g(w) for w in hard[rounds // 2 :]]
-middle = hard[rounds // 2 :].mean(0)
+second_half = hard[rounds // 2 :]
+values = torch.stack([g(w) for w in second_half])
+print(f"g in the second half: from {values.min():.2f} to {values.max():.2f}")
+print(f"rounds above the tolerance: {(values > tolerance).double().mean():.0%}")
+middle = second_half.mean(0)
 to_homes = (middle - homes.mean(0)).norm()
 to_works = (middle - works.mean(0)).norm()
-print(f"g in the second half: from {min(late):.2f} to {max(late):.2f}")
-print(f"rounds above the tolerance: {sum(x > tolerance for x in late) / len(late):.0%}")
 share = to_homes / (to_homes + to_works)
 print(f"share of the objective's gradient in the length of both: {share:.0%}")
 plot.show(
@@ -210,7 +229,8 @@ plot.show(
 # %% tags=["nbval-check-output"]
 soft = run_by_hand(lambda excess: (1 + sharpness * excess).clamp(0, 1))
 D = (homes.mean(0) - works.mean(0)).norm()
-s = ((1 / sharpness**2 + 2 * D**2 * (level + tolerance)).sqrt() - 1 / sharpness) / D**2
+root = (1 / sharpness**2 + 2 * D**2 * (level + tolerance)).sqrt()
+s = (root - 1 / sharpness) / D**2
 predicted = s * homes.mean(0) + (1 - s) * works.mean(0)
 print(f"share of the objective at rest: {s:.2f}")
 print(f"g at rest, by the formula: {tolerance - s / sharpness:.3f}")
@@ -304,7 +324,7 @@ feedback = replace(top, error_feedback=True)
 methods = {"soft": method, "Top-K alone": top, "Top-K with feedback": feedback}
 paths = {name: path_of(m, problem) for name, m in methods.items()}
 for name, path in paths.items():
-    excess = (0.5 * (path[-1] - homes.mean(0)) ** 2).sum()
+    excess = losses(path[-1], homes.mean(0))
     bits = methods[name].uplink.bits(2)
     print(f"{name}: {bits} bits a message; f ends {excess:.2f} above its smallest value")
 
@@ -341,15 +361,18 @@ half = replace(method, participants=5)
 careful = replace(half, lr=lr / 4)
 methods = {"soft": method, "half": half, "half, small step": careful}
 paths = {name: path_of(m, problem, rounds=4 * rounds) for name, m in methods.items()}
-at_rest = method.switch(g(paths["soft"][-1]) - tolerance)
-g_j = (0.5 * (paths["soft"][-1] - works) ** 2).sum(1) - limit
-drawn = torch.combinations(g_j, 5).mean(1)  # what the server may read, for every draw
-over_draws = method.switch(drawn - tolerance).mean()
-print(f"sigma at rest: {at_rest:.2f}; its mean over all draws: {over_draws:.2f}")
+
+at_rest = paths["soft"][-1]
+g_j = losses(at_rest, works) - limit  # of every client
+readings = torch.combinations(g_j, 5).mean(1)  # what the server may read, for every draw
+sigma = method.switch(g(at_rest) - tolerance)
+mean_sigma = method.switch(readings - tolerance).mean()
+print(f"sigma at rest: {sigma:.2f}; its mean over all draws: {mean_sigma:.2f}")
 for name, path in paths.items():
-    late = torch.stack([g(w) for w in path[2 * rounds :]])
-    f = 0.5 * ((path[2 * rounds :] - homes.mean(0)) ** 2).sum(1).mean()
-    print(f"{name}: g {late.mean():.2f} (deviation {late.std():.2f}), f {f:.2f} above its least")
+    late = path[2 * rounds :]
+    values = torch.stack([g(w) for w in late])
+    f = losses(late, homes.mean(0)).mean()
+    print(f"{name}: g {values.mean():.2f} (deviation {values.std():.2f}), f {f:.2f} above its least")
 
 # %%
 plot.show(
@@ -389,20 +412,35 @@ plot.show(
 w = torch.tensor([-0.6, 1.4])
 d1 = w - homes.mean(0)
 d2 = w - works.mean(0)
-weight = (((d2 - d1) @ d2) / ((d2 - d1) @ (d2 - d1))).clamp(0, 1)
+difference = d2 - d1
+weight = (difference @ d2) / (difference @ difference)
+weight = weight.clamp(0, 1)
 d = weight * d1 + (1 - weight) * d2
 print(f"weights: {weight:.2f} for the homes, {1 - weight:.2f} for the workplaces")
 print("both objectives fall along -d:", bool(d1 @ d > 0 and d2 @ d > 0))
 
 
 # %%
+def draw_arrow(ax, start, vector, color, label):
+    ax.quiver(
+        *start,
+        *vector,
+        color=color,
+        label=label,
+        angles="xy",
+        scale_units="xy",
+        scale=1,
+        width=0.007,
+    )
+
+
 fig = plot.figure((5.0, 3.2))
 ax = fig.subplots()
-vectors = {"$-d_1$ (homes)": d1, "$-d_2$ (workplaces)": d2, "$-d$": d}
-options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
-for number, (name, vector) in enumerate(vectors.items(), start=2):
-    ax.quiver(*w, *-vector, color=plot.COLORS[number], label=name, **options)
-ax.plot(*torch.stack([w - d1, w - d2]).T, "--", color="gray", label="ends of weighted means")
+draw_arrow(ax, w, -d1, plot.COLORS[2], "$-d_1$ (homes)")
+draw_arrow(ax, w, -d2, plot.COLORS[3], "$-d_2$ (workplaces)")
+draw_arrow(ax, w, -d, plot.COLORS[4], "$-d$")
+ends = torch.stack([w - d1, w - d2])
+ax.plot(*ends.T, "--", color="gray", label="ends of weighted means")
 ax.set(aspect="equal", xlim=(-0.9, 2.4), ylim=(-0.3, 1.6))
 ax.legend(loc="lower right")
 plot.show(
@@ -421,19 +459,18 @@ plot.show(
 # average of both losses. In the second run of each, the distances to workplaces are measured in other units.
 
 # %%
-points = torch.stack([homes, works], 1).unsqueeze(1)
+points = torch.stack([homes, works], 1).unsqueeze(1)  # [clients, 1 row, 2 objectives, 2]
+units = torch.tensor([[1.0, 1.0], [5.0, 5.0]])
 plain_units = problems.pareto(points, w0=start)
-scaled_units = problems.pareto(points, torch.tensor([[1.0, 1.0], [5.0, 5.0]]), w0=start)
-steps = {"lr": lr, "local_steps": 1, "participants": 10}
-plain = fl.Scalarized(**steps)
-hull = fl.FedCMOO(**steps, weights=fl.MinNorm())
+scaled_units = problems.pareto(points, units, w0=start)
+plain = fl.Scalarized(lr=lr, local_steps=1, participants=10)
+hull = fl.FedCMOO(lr=lr, local_steps=1, participants=10, weights=fl.MinNorm())
 paths = {
     "plain average": path_of(plain, plain_units),
     "shortest vector": path_of(hull, plain_units),
     "average, other units": path_of(plain, scaled_units),
     "shortest, other units": path_of(hull, scaled_units),
 }
-
 
 fig = plot.figure((5.0, 4.0))
 ax = fig.subplots()
@@ -472,12 +509,13 @@ station = torch.tensor([1.2, 0.6])
 near = homes - station  # positions seen from the station
 diamond = fl.L1Ball(1.0)
 w = torch.tensor([-0.3, -0.4])
-corner = diamond.lmo((w - near).mean(0))
+gradients = w - near  # a row for each client
+corner = diamond.lmo(gradients.mean(0))
 eta = 0.4
 next_model = w + eta * (corner - w)
-corners = torch.stack([diamond.lmo(w - home) for home in near])
 print(f"the corner {corner.tolist()} takes {diamond.wire(2).bits(2)} bits")
-print("mean of the clients' own corners:", corners.mean(0).round(decimals=1).tolist())
+own_corners = torch.stack([diamond.lmo(gradient) for gradient in gradients])
+print("mean of the clients' own corners:", own_corners.mean(0).round(decimals=1).tolist())
 
 
 # %%
@@ -485,9 +523,8 @@ fig = plot.figure((5.0, 3.8))
 ax = fig.subplots()
 ax.plot([1, 0, -1, 0, 1], [0, 1, 0, -1, 0], color="gray")
 ax.plot(*near.T, "^", color="gray", label="homes")
-options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
-ax.quiver(*w, *(near.mean(0) - w), color=plot.COLORS[2], label="down the gradient", **options)
-ax.quiver(*w, *(next_model - w), color=plot.COLORS[3], label="one step", **options)
+draw_arrow(ax, w, near.mean(0) - w, plot.COLORS[2], "down the gradient")
+draw_arrow(ax, w, next_model - w, plot.COLORS[3], "one step")
 ax.plot(*corner, "o", color=plot.COLORS[3], label="its corner")
 ax.set(aspect="equal", xlim=(-1.3, 3.4), ylim=(-1.2, 2.5))
 ax.legend(loc="lower right")

@@ -7,13 +7,16 @@ as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+
+from papers.fedfw.theory_fw import Constants
 
 Array = NDArray[np.float64]
 Oracle = Callable[[Array], Array]
@@ -21,24 +24,53 @@ Oracle = Callable[[Array], Array]
 
 def ball(radius: float) -> Oracle:
     """Oracle of the Euclidean ball, on the last axis; its centre for the direction 0."""
-    return lambda g: -radius * g / np.maximum(np.linalg.norm(g, axis=-1, keepdims=True), 1e-300)
+
+    def ask(g: Array) -> Array:
+        length = np.linalg.norm(g, axis=-1, keepdims=True)
+        return np.asarray(-radius * g / np.maximum(length, 1e-300))
+
+    return ask
 
 
 def cross(radius: float) -> Oracle:
     """Oracle of the l1 ball, on the last axis; the first of several largest entries."""
 
     def ask(g: Array) -> Array:
-        largest = np.abs(g).argmax(-1)[..., None]
+        largest = np.abs(g).argmax(-1, keepdims=True)
+        sign = np.sign(np.take_along_axis(g, largest, -1))
         answer = np.zeros_like(g)
-        np.put_along_axis(answer, largest, np.take_along_axis(g, largest, -1), -1)
-        return np.asarray(-radius * np.sign(answer))
+        np.put_along_axis(answer, largest, -radius * sign, -1)
+        return answer
 
     return ask
 
 
 def box(low: Sequence[float] | float, high: Sequence[float] | float) -> Oracle:
     """Oracle of the box between `low` and `high`, on the last axis."""
-    return lambda g: np.where(g > 0, np.asarray(low), np.asarray(high)) + 0 * g
+    lowest = np.asarray(low)
+    highest = np.asarray(high)
+    return lambda g: np.where(g > 0, lowest, highest)
+
+
+def norm_ball(norm: int, radius: float) -> Oracle:
+    """Oracle of the l1 ball for `norm` 1, of the Euclidean ball for 2."""
+    if norm == 1:
+        return cross(radius)
+    return ball(radius)
+
+
+def points_in_ball(
+    rng: Generator,
+    shape: Sequence[int],
+    norm: int,
+    radius: float,
+    power: float = 1.0,
+) -> Array:
+    """Random points of the l1 or l2 ball, `shape`; nearer to its surface for a smaller `power`."""
+    directions = rng.standard_normal(shape)
+    lengths = np.linalg.norm(directions, norm, axis=-1)
+    scales = radius * (rng.random(shape[:-1]) ** power / lengths)
+    return np.asarray(directions * scales[..., None])
 
 
 @dataclass(frozen=True)
@@ -67,7 +99,9 @@ class Bowls:
         """sigma: the root of the largest variance of one sample's gradient; 0 without samples."""
         if self.offsets is None:
             return 0.0
-        return float(np.sqrt(np.square(self.h[:, None] * self.offsets).sum(-1).mean(1).max()))
+        errors = self.h[:, None] * self.offsets  # [n, m, d]
+        variances = np.square(errors).sum(-1).mean(1)
+        return float(np.sqrt(variances.max()))
 
     def values(self, x: Array) -> Array:
         """f_i(x_i), `[..., n]`, for `x` of shape `[..., n, d]`."""
@@ -84,7 +118,8 @@ class Bowls:
         if rng is None or self.offsets is None:
             return np.asarray(exact)
         n, m, _ = self.offsets.shape
-        drawn = self.offsets[np.arange(n), rng.integers(m, size=x.shape[:-1])]
+        samples = rng.integers(m, size=x.shape[:-1])
+        drawn = self.offsets[np.arange(n), samples]
         return np.asarray(exact - self.h * drawn)
 
     def gradient(self, x: Array) -> Array:
@@ -98,8 +133,9 @@ class Bowls:
         """
         b = self.h * self.a
         ends = radius * np.array([-1.0, 1.0])[:, None, None]
-        apart = (self.h - self.h.mean(0)) * ends - (b - b.mean(0))
-        return float(np.sqrt(np.square(apart).mean(1).max(0).sum()))
+        apart = (self.h - self.h.mean(0)) * ends - (b - b.mean(0))  # [2, n, d]
+        largest = np.square(apart).mean(1).max(0)
+        return float(np.sqrt(largest.sum()))
 
     def floor(self, radius: float) -> float:
         """A lower bound of mean_i min f_i on the cube: the least of a grid, less its error."""
@@ -107,7 +143,8 @@ class Bowls:
         x = grid[:, None, None]
         single = self.h * np.square(x - self.a) / 2 + self.s * np.cos(2 * x)
         steepest = np.abs(self.h) * (radius + np.abs(self.a)) + 2 * self.s
-        return float((single.min(0) - steepest * step / 2).sum(-1).mean())
+        least = single.min(0) - steepest * step / 2  # [n, d]
+        return float(least.sum(-1).mean())
 
     def minimizer(self, radius: float, norm: int) -> Array:
         """x* of F on the l1 or l2 ball, `[d]`, by bisection; without ripples."""
@@ -119,25 +156,114 @@ class Bowls:
                 return np.asarray(b / (h + nu))
             return np.asarray(np.sign(b) * np.maximum(np.abs(b) - nu, 0) / h)
 
-        low = 0.0
-        high = float(np.abs(b).sum() / min(radius, 1.0) + 1)
         if np.linalg.norm(at(0.0), norm) <= radius:
             return at(0.0)
+        low = 0.0
+        high = float(np.abs(b).sum() / min(radius, 1.0) + 1)
         for _ in range(200):
             middle = (low + high) / 2
-            above = np.linalg.norm(at(middle), norm) > radius
-            low, high = (middle, high) if above else (low, middle)
+            if np.linalg.norm(at(middle), norm) > radius:
+                low = middle
+            else:
+                high = middle
         return at(high)
 
 
 def bowls(
-    rng: Generator, clients: int, dim: int, s: float = 0.0, samples: int = 0, apart: float = 1.0
+    rng: Generator,
+    clients: int,
+    dim: int,
+    s: float = 0.0,
+    samples: int = 0,
+    apart: float = 1.0,
 ) -> Bowls:
     """A random instance: curvatures in [0.5, 1.5], centres `apart` from a common one."""
     h = rng.uniform(0.5, 1.5, (clients, dim))
-    a = rng.standard_normal(dim) + apart * rng.standard_normal((clients, dim))
-    offsets = rng.standard_normal((clients, samples, dim)) if samples else None
-    return Bowls(h, a, s, None if offsets is None else offsets - offsets.mean(1, keepdims=True))
+    common = rng.standard_normal(dim)
+    a = common + apart * rng.standard_normal((clients, dim))
+    if samples == 0:
+        return Bowls(h, a, s)
+    offsets = rng.standard_normal((clients, samples, dim))
+    return Bowls(h, a, s, offsets - offsets.mean(1, keepdims=True))
+
+
+def parabolas(curvature: float, centres: Sequence[float]) -> Bowls:
+    """f_i(x) = `curvature` (x - a_i)^2 / 2 on the line, with a client for each centre a_i."""
+    a = np.array(centres)[:, None]
+    return Bowls(h=np.full_like(a, curvature), a=a)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Convex losses on the l1 or l2 ball, and what the bounds ask for.
+
+    Attributes
+    ----------
+    problem : the losses, without ripples.
+    norm : 1 or 2.
+    radius : of the ball; D is twice it.
+    """
+
+    problem: Bowls
+    norm: int
+    radius: float
+
+    @property
+    def oracle(self) -> Oracle:
+        """The ball's oracle."""
+        return norm_ball(self.norm, self.radius)
+
+    @cached_property
+    def best(self) -> Array:
+        """x*, `[d]`."""
+        return self.problem.minimizer(self.radius, self.norm)
+
+    @cached_property
+    def least(self) -> float:
+        """F*."""
+        return float(self.problem.value(self.best))
+
+    @property
+    def zeta(self) -> float:
+        """A bound on the largest spread of the clients' gradients."""
+        return self.problem.spread(self.radius)
+
+    @cached_property
+    def dual(self) -> Array:
+        """Y*, `[n, d]`."""
+        g = lifted_gradient(self.problem, self.best)
+        return np.asarray(g.mean(0) - g)
+
+    def constants(self, lam0: float) -> Constants:
+        """The letters of the bounds, with X* for the point of Lemma 2."""
+        return Constants(
+            L=self.problem.smoothness,
+            D=2 * self.radius,
+            N=len(self.problem.h),
+            lam0=lam0,
+            dual=float(np.linalg.norm(self.dual)),
+            slope=float(np.linalg.norm(lifted_gradient(self.problem, self.best))),
+            sigma=self.problem.noise,
+        )
+
+
+def lifted_gradient(problem: Bowls, x: Array) -> Array:
+    """The gradient of F_hat where all clients have the model `x` `[d]`, `[n, d]`."""
+    n = len(problem.h)
+    return problem.gradients(np.tile(x, (n, 1))) / n
+
+
+def constants_at_centre(problem: Bowls, radius: float, lam0: float) -> Constants:
+    """The letters of the bounds for losses that are not convex: start and X of Lemma 2 are 0."""
+    centre = np.zeros(problem.h.shape[1])
+    return Constants(
+        L=problem.smoothness,
+        D=2 * radius,
+        N=len(problem.h),
+        lam0=lam0,
+        slope=float(np.linalg.norm(lifted_gradient(problem, centre))),
+        spread=float(problem.value(centre)) - problem.floor(radius),
+    )
 
 
 class Schedule(NamedTuple):
@@ -154,11 +280,16 @@ def schedule(kind: str, rounds: int, lam0: float, share: float = 1.0) -> Schedul
     ones = np.ones(rounds)
     if kind == "convex":
         u = share * (t - 1) + 2
-        return Schedule(2 / u, lam0 * np.sqrt(u), ones)
+        return Schedule(eta=2 / u, lam=lam0 * np.sqrt(u), rho=ones)
     if kind == "nonconvex":
-        u = (rounds if share == 1 else share * rounds + 1) * ones
-        return Schedule(u ** (-2 / 3), lam0 * u ** (1 / 3), ones)
-    return Schedule(9 / (t + 8), lam0 * np.sqrt(t + 8), 4 / (t + 7) ** (2 / 3))
+        passed = rounds if share == 1 else share * rounds + 1
+        u = passed * ones
+        return Schedule(eta=u ** (-2 / 3), lam=lam0 * u ** (1 / 3), rho=ones)
+    return Schedule(
+        eta=9 / (t + 8),
+        lam=lam0 * np.sqrt(t + 8),
+        rho=4 / (t + 7) ** (2 / 3),
+    )
 
 
 class Path(NamedTuple):
@@ -198,32 +329,58 @@ def run(
     """
     n = len(problem.h)
     oracles = [oracle] * n if callable(oracle) else list(oracle)
-    slips = np.zeros(len(plan.eta)) if slip is None else slip
-    x = np.repeat(start[:, None], n, 1)
+    if slip is None:
+        slip = np.zeros(len(plan.eta))
+    server = start
+    x = np.repeat(start[:, None], n, axis=1)
     y = np.zeros_like(x)
     d = np.zeros_like(x)
-    server = start
-    xs = [x]
+    models = [x]
     servers = [server]
-    kept = []
-    for eta, lam, rho, wrong in zip(*plan, slips, strict=True):
+    asked = []
+    sent = []
+    averaged = []
+    for eta, lam, rho, error in zip(*plan, slip, strict=True):
         d = (1 - rho) * d + rho * problem.gradients(x, rng) / n
-        off = x - server[:, None]
-        y = y + plus * off
-        g = d + lam * off + y
-        s = np.stack([ask(g[:, i]) for i, ask in enumerate(oracles)], 1)
-        gap = (g * (x - s)).sum(-1)
-        if quality < 1 or wrong:
-            left = np.maximum(quality - wrong / n / np.where(gap > 0, gap, 1.0), 0)
-            s = x + left[..., None] * (s - x)
-        active = np.ones(x.shape[:2]) if rng is None else rng.random(x.shape[:2]) < share
-        move = eta * active[..., None] * (s - x)
+        drift = x - server[:, None]
+        y = y + plus * drift
+        g = d + lam * drift + y
+        s = answers(oracles, g)
+        if quality < 1 or error > 0:
+            s = worse(s, x, g, quality, error)
+        move = eta * (s - x)
+        if rng is not None:
+            active = rng.random(x.shape[:2]) < share
+            move = move * active[..., None]
         x = x + move
         server = server + move.mean(1)
-        xs.append(x)
+        models.append(x)
         servers.append(server)
-        kept.append((g, s, d))
-    return Path(np.stack(xs), np.stack(servers), *(np.stack(z) for z in zip(*kept, strict=True)))
+        asked.append(g)
+        sent.append(s)
+        averaged.append(d)
+    return Path(
+        x=np.stack(models),
+        server=np.stack(servers),
+        g=np.stack(asked),
+        s=np.stack(sent),
+        d=np.stack(averaged),
+    )
+
+
+def answers(oracles: Sequence[Oracle], g: Array) -> Array:
+    """What each client's oracle says to its direction, `[R, n, d]` like `g`."""
+    each_client = [ask(g[:, i]) for i, ask in enumerate(oracles)]
+    return np.stack(each_client, axis=1)
+
+
+def worse(s: Array, x: Array, g: Array, quality: float, error: float) -> Array:
+    """The answers moved towards x_i: `quality` of each gap is left, less the client's `error`/n."""
+    n = x.shape[1]
+    gap = (g * (x - s)).sum(-1)
+    divisor = np.where(gap > 0, gap, 1.0)
+    left = np.maximum(quality - error / n / divisor, 0)
+    return np.asarray(x + left[..., None] * (s - x))
 
 
 def naive(problem: Bowls, oracle: Oracle, eta: Array, start: Array) -> Array:
@@ -239,15 +396,62 @@ def naive(problem: Bowls, oracle: Oracle, eta: Array, start: Array) -> Array:
 
 def distance(x: Array) -> Array:
     """dist(X, C), `[...]`, for `x` of shape `[..., n, d]`."""
-    return np.asarray(np.sqrt(np.square(x - x.mean(-2, keepdims=True)).sum((-2, -1))))
+    off = x - x.mean(-2, keepdims=True)
+    return np.asarray(np.sqrt(np.square(off).sum((-2, -1))))
 
 
 def surrogate(problem: Bowls, x: Array, lam: Array) -> Array:
     """F_hat(X) + lam dist^2 / 2, `[T, R]`, for `x` `[T, R, n, d]` and `lam` `[T]`."""
-    return np.asarray(problem.values(x).mean(-1) + lam[:, None] / 2 * distance(x) ** 2)
+    penalty = lam[:, None] / 2 * distance(x) ** 2
+    return np.asarray(problem.values(x).mean(-1) + penalty)
 
 
 def fw_gap(problem: Bowls, oracle: Oracle, x: Array) -> Array:
     """(11): max_u <grad F(x), x - u>, `[...]`, for `x` of shape `[..., d]`."""
     g = problem.gradient(x)
     return np.asarray((g * (x - oracle(g))).sum(-1))
+
+
+def surrogate_gap(oracle: Oracle, path: Path) -> Array:
+    """max_S <grad F_hat_t(X_t), X_t - S> of the models before every round, `[T, R]`."""
+    gaps = path.g * (path.x[:-1] - oracle(path.g))
+    return np.asarray(gaps.sum((-2, -1)))
+
+
+class Progress(NamedTuple):
+    """Of a convex problem after each round, means over the runs, each `[T]`."""
+
+    h: Array  # F_hat_t(X_{t+1}) - F*
+    excess: Array  # F(w_{t+1}) - F*
+    distance: Array  # dist(X_{t+1}, C)
+
+
+def progress(problem: Bowls, path: Path, plan: Schedule, least: float) -> Progress:
+    """What the convex bounds are about, for runs of `plan`; `least` is F*."""
+    models = path.x[1:]
+    return Progress(
+        h=surrogate(problem, models, plan.lam).mean(1) - least,
+        excess=problem.value(path.server[1:]).mean(1) - least,
+        distance=distance(models).mean(1),
+    )
+
+
+def each(bound: Callable[..., float], rounds: Iterable[int], *args: Any, **options: Any) -> Array:
+    """A bound of `theory` or `theory_fw` at every round, `[T]`."""
+    return np.array([bound(*args, t, **options) for t in rounds])
+
+
+def distance_bound(c: Constants, lam: Array, h: Array) -> Array:
+    """The bound of dist(X_{t+1}, C) that a bound `h` of h_t gives, `[T]`."""
+    return np.asarray(2 * c.dual / lam + np.sqrt(2 * h / lam))
+
+
+def spaced(rounds: int, number: int) -> NDArray[np.int64]:
+    """Indices of at most `number` of the rounds, about even on a logarithmic axis."""
+    marks = np.geomspace(1, rounds, number).astype(int)
+    return np.unique(marks) - 1
+
+
+def fitted_power(t: Array, x: Array) -> float:
+    """The power p of the line through log t and log x, as of x = t^p."""
+    return float(np.polyfit(np.log(t), np.log(x), 1)[0])

@@ -6,8 +6,10 @@ check in a note compares two things that were computed apart. W and F are the tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import pi
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from math import pi, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,9 +17,17 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib.core import Problem, Trace
+from fedlib import run
+from fedlib.algorithms import FedSGM
+from fedlib.core import Problem, Trace, Vectorized
+from fedlib.core.algorithm import Algorithm
+from fedlib.core.sampling import seeded
 from fedlib.core.trace import Array
 from papers.fedsgm.gamma import bound, gamma_local, step_size
+from papers.fedsgm.theory import Rate
+
+#: Step size, alpha over the step size and sigma_t, on which the notes try Lemma 1.
+LEMMA_1_CASES = tuple(product((0.05, 0.3), (0.3, 1.0, 3.0), (0.0, 0.5, 1.0)))
 
 # Ranges of the five numbers of `one_client`: two slopes, radius c, distance a to w*, angle of w0.
 LOW = np.array([0.05, 0.05, 0.05, 0.05, 0.0])
@@ -31,19 +41,92 @@ def regret(trace: Trace) -> Array:
     with the metrics `f_gap` and `g_gap`, evaluated every round.
     """
     sigma = trace.info["sigma"]
-    gaps = (1 - sigma) * trace.of_rounds("f_gap") + sigma * trace.of_rounds("g_gap")
-    return np.asarray(gaps)
+    of_objective = (1 - sigma) * trace.of_rounds("f_gap")
+    of_constraint = sigma * trace.of_rounds("g_gap")
+    return np.asarray(of_objective + of_constraint)
 
 
-def mean_gaps(trace: Trace, problems: Sequence[Problem]) -> tuple[Array, Array]:
-    """f(mean iterate) - f* and g(mean iterate), `[S]` each; NaN where no round has weight.
+class Gaps(NamedTuple):
+    """What the theorems promise of the mean iterate, one number a run; NaN without a mean."""
+
+    f_gap: Array  # f(mean iterate) - f*, `[S]`
+    g: Array  # g(mean iterate), `[S]`
+
+    def within(self, accuracy: float) -> Array:
+        """Whether both are at most `accuracy`, `[S]`."""
+        return np.asarray((self.f_gap <= accuracy) & (self.g <= accuracy))
+
+
+def mean_gaps(trace: Trace, problems: Sequence[Problem]) -> Gaps:
+    """f(mean iterate) - f* and g(mean iterate); NaN where no round has weight.
 
     `trace` is of an algorithm with an averaged output, `problems` are those of its seeds.
     """
     outputs = torch.from_numpy(trace.output)
-    metrics = [p.metrics(w.to(p.w0), p) for w, p in zip(outputs, problems, strict=True)]
-    gap, g = (np.array([float(m[name]) for m in metrics]) for name in ("f_gap", "g"))
-    return gap, g
+    f_gaps = []
+    values = []
+    for output, problem in zip(outputs, problems, strict=True):
+        metrics = problem.metrics(output.to(problem.w0), problem)
+        f_gaps.append(float(metrics["f_gap"]))
+        values.append(float(metrics["g"]))
+    return Gaps(np.array(f_gaps), np.array(values))
+
+
+def gaps_of_rates(
+    rates: Mapping[str, Rate],
+    problem: Callable[[int], Problem],
+    *,
+    rounds: int,
+    seeds: Iterable[int],
+    **options: Any,
+) -> dict[str, Gaps]:
+    """The gaps of FedSGM with the step size and the threshold of every rate, by their names.
+
+    `problem` makes the problem of a seed, `options` are further arguments of `FedSGM`.
+    """
+    seeds = list(seeds)
+    grid = [FedSGM(lr=rate.lr, tolerance=rate.tolerance, **options) for rate in rates.values()]
+    traces = run(grid, problem, rounds=rounds, seeds=seeds, evaluate_every=rounds, progress=False)
+    problems = [problem(seed) for seed in seeds]
+    gaps = {}
+    for name, trace in zip(rates, traces, strict=True):
+        gaps[name] = mean_gaps(trace, problems)
+    return gaps
+
+
+def play(
+    algorithm: Algorithm, problem: Problem, rounds: int, seed: int
+) -> tuple[list[Any], list[Any]]:
+    """The states of an algorithm before and after each of `rounds` rounds, and their draws.
+
+    A plain loop, for what no trace holds; round t draws with the seed `seed + t`.
+    """
+    federation = Vectorized(problem)
+    states = [algorithm.init(problem)]
+    draws = []
+    for t in range(rounds):
+        draw = algorithm.draw(problem, seeded(seed + t, "rounds"))
+        state, *_ = algorithm.round(federation, states[-1], draw)
+        draws.append(draw)
+        states.append(state)
+    return states, draws
+
+
+def share(holds: Tensor | Array) -> float:
+    """The share of the trials in which a condition holds."""
+    return float(np.mean(np.asarray(holds)))
+
+
+class Estimate(NamedTuple):
+    """A mean over independent trials."""
+
+    mean: float
+    error: float  # its standard error
+
+
+def estimate(values: Tensor) -> Estimate:
+    """The mean of independent trials `[count]` with its standard error."""
+    return Estimate(float(values.mean()), float(values.std()) / sqrt(len(values)))
 
 
 def directions(
@@ -87,6 +170,15 @@ def lemma_1_sides(
     return float(left), float(right.sum(0).mean())
 
 
+def lemma_1_holds(problem: Problem) -> bool:
+    """Whether Lemma 1 holds for five local steps from w0, in all `LEMMA_1_CASES`."""
+    for lr, alpha_over_lr, weight in LEMMA_1_CASES:
+        left, right = lemma_1_sides(problem, 5, lr, lr * alpha_over_lr, weight)
+        if left > right:
+            return False
+    return True
+
+
 def one_client(
     cases: Array, sharpness: float, local_steps: int, rounds: int, tolerance: float, lr: float
 ) -> Array:
@@ -98,22 +190,23 @@ def one_client(
     angle of w0 - w*), `sharpness` is beta times the tolerance. Returns `[I]`, infinite where all
     rounds went to the constraint.
     """
-    s, k, c, r, angle = cases.T
-    away = np.stack([c + r, np.zeros_like(c)], -1)
-    w = np.stack([c + np.cos(angle), np.sin(angle)], -1)
-    total = np.zeros_like(w)
-    weight = np.zeros_like(c)
+    slope_f, slope_g, radius, distance, angle = cases.T
+    beta = sharpness / tolerance
+    a = np.stack([radius + distance, np.zeros_like(radius)], -1)
+    w = np.stack([radius + np.cos(angle), np.sin(angle)], -1)
+    weighted = np.zeros_like(w)
+    weight = np.zeros_like(radius)
     for _ in range(rounds):
-        z = k * (np.linalg.norm(w, axis=-1) - c) - tolerance
-        sigma = np.clip(1 + sharpness / tolerance * z, 0, 1)
-        total = total + (1 - sigma)[:, None] * w
+        g = slope_g * (np.linalg.norm(w, axis=-1) - radius)
+        sigma = np.clip(1 + beta * (g - tolerance), 0, 1)
+        weighted = weighted + (1 - sigma)[:, None] * w
         weight = weight + 1 - sigma
-        pull = ((1 - sigma) * s)[:, None]
-        push = (sigma * k)[:, None]
+        pull = ((1 - sigma) * slope_f)[:, None]
+        push = (sigma * slope_g)[:, None]
         for _ in range(local_steps):
-            w = w - lr * (pull * _unit(w - away) + push * _unit(w))
-    mean = total / np.maximum(weight, 1e-300)[:, None]
-    gap = s * (np.linalg.norm(mean - away, axis=-1) - r)
+            w = w - lr * (pull * _unit(w - a) + push * _unit(w))
+    mean = weighted / np.maximum(weight, 1e-300)[:, None]
+    gap = slope_f * (np.linalg.norm(mean - a, axis=-1) - distance)
     return np.asarray(np.where(weight > 0, gap / tolerance, np.inf))
 
 
@@ -124,29 +217,42 @@ def worst_case(
 
     A random search that keeps what is better, 40 generations of `tries` cases.
     """
-    case = (1.0, 1.0, local_steps, rounds, gamma_local(local_steps))
-    fixed = (sharpness, local_steps, rounds, bound(*case), step_size(*case))
+    gamma = gamma_local(local_steps)
+    tolerance = bound(1.0, 1.0, local_steps, rounds, gamma)
+    lr = step_size(1.0, 1.0, local_steps, rounds, gamma)
+
+    def excess(cases: Array) -> Array:
+        return one_client(cases, sharpness, local_steps, rounds, tolerance, lr)
+
     rng = np.random.default_rng(seed)
     width = HIGH - LOW
     best = LOW + width * rng.random((tries, 5))
-    value = one_client(best, *fixed)
+    value = excess(best)
     for generation in range(40):
         reach = max(0.01, 0.3 * 0.93**generation)
-        change = reach * rng.standard_normal(best.shape) * (rng.random(best.shape) < 0.5)
-        new = np.clip(best + width * change, LOW, HIGH)
-        values_at_new = one_client(new, *fixed)
-        better = values_at_new > value
+        step = reach * rng.standard_normal(best.shape)
+        changed = rng.random(best.shape) < 0.5
+        new = np.clip(best + width * step * changed, LOW, HIGH)
+        new_value = excess(new)
+        better = new_value > value
         best[better] = new[better]
-        value[better] = values_at_new[better]
-        if generation % 5 == 4:  # the worse half starts again from the better one
-            order = np.argsort(-value)
-            keep = order[: tries // 2]
-            drop = order[-(tries // 2) :]
-            best[drop] = best[keep]
-            value[drop] = value[keep]
+        value[better] = new_value[better]
+        if generation % 5 == 4:
+            _restart_worse_half(best, value)
     top = int(value.argmax())
     return float(value[top]), best[top]
 
 
+def _restart_worse_half(cases: Array, values: Array) -> None:
+    """Replace the worse half of the cases, in place, by copies of the better half."""
+    order = np.argsort(-values)
+    half = len(values) // 2
+    better = order[:half]
+    worse = order[-half:]
+    cases[worse] = cases[better]
+    values[worse] = values[better]
+
+
 def _unit(x: Array) -> Array:
-    return np.asarray(x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-300))
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(x / np.maximum(length, 1e-300))

@@ -26,7 +26,9 @@ def sampling_walk(s: Setting, lr: float, proxy: float = 16.0) -> float:
     lr E G D sqrt(2 proxy T / n log(1/delta)). F has proxy 16; Hoeffding's inequality for inner
     products of range 2 E G D needs 4.
     """
-    return lr * s.E * s.G * s.D * sqrt(2 * proxy * s.T / s.participants * log(1 / s.delta))
+    tail = log(1 / s.delta)
+    spread = 2 * proxy * s.T / s.participants * tail
+    return lr * s.E * s.G * s.D * sqrt(spread)
 
 
 def estimate_error(s: Setting, sigma_b: float = 0.0, value_batch: int = 1) -> float:
@@ -35,7 +37,8 @@ def estimate_error(s: Setting, sigma_b: float = 0.0, value_batch: int = 1) -> fl
     sqrt(2/n (sigma^2 + sigma_b^2 / value_batch) log(2T/delta)).
     """
     variance = s.sigma**2 + sigma_b**2 / value_batch
-    return sqrt(2 / s.participants * variance * log(2 * s.T / s.delta))
+    tail = log(2 * s.T / s.delta)
+    return sqrt(2 / s.participants * variance * tail)
 
 
 def drift_bound(
@@ -47,7 +50,9 @@ def drift_bound(
     """
     k = 1.0 if version == "printed" else 2 / 3
     tail = 1 + log(s.N * s.T * s.E / s.delta)
-    return lr**2 * s.E**3 * (2 / 3 * s.G**2 + k * sigma_xi**2 * tail)
+    of_gradients = 2 / 3 * s.G**2
+    of_noise = k * sigma_xi**2 * tail
+    return lr**2 * s.E**3 * (of_gradients + of_noise)
 
 
 def noise_walk(s: Setting, lr: float, sigma_xi: float, proxy: float = 1.0) -> float:
@@ -56,7 +61,8 @@ def noise_walk(s: Setting, lr: float, sigma_xi: float, proxy: float = 1.0) -> fl
     2 lr D sigma_xi sqrt(2 proxy E T / n log(1/delta)); `proxy` is that of a scalar with
     E exp(X^2) <= e: 1 in F, 3/2 by the textbook inequality.
     """
-    spread = 2 * proxy * s.E * s.T / s.participants * log(1 / s.delta)
+    tail = log(1 / s.delta)
+    spread = 2 * proxy * s.E * s.T / s.participants * tail
     return 2 * lr * s.D * sigma_xi * sqrt(spread)
 
 
@@ -68,12 +74,15 @@ def square_bound(
     Printed: 8 lr^2 E / n (E G^2 + sigma_xi^2) log(4T/delta), from inequalities for scalars. Proved
     (ours): 4 lr^2 / n (E^2 G^2 (1 + sqrt(2 log(2T/delta)))^2 + 3 E sigma_xi^2 log(4T/delta)).
     """
-    tail = log(4 * s.T / s.delta)
     n = s.participants
+    tail = log(4 * s.T / s.delta)
     if version == "printed":
-        return 8 * lr**2 * s.E / n * (s.E * s.G**2 + sigma_xi**2) * tail
-    sampled = (s.E * s.G * (1 + sqrt(2 * log(2 * s.T / s.delta)))) ** 2
-    return 4 * lr**2 / n * (sampled + 3 * s.E * sigma_xi**2 * tail)
+        of_one_step = s.E * s.G**2 + sigma_xi**2
+        return 8 * lr**2 * s.E / n * of_one_step * tail
+    deviation = 1 + sqrt(2 * log(2 * s.T / s.delta))
+    of_sampling = (s.E * s.G * deviation) ** 2
+    of_noise = 3 * s.E * sigma_xi**2 * tail
+    return 4 * lr**2 / n * (of_sampling + of_noise)
 
 
 def residual_bound(
@@ -88,7 +97,9 @@ def residual_bound(
     step = E * G
     if version == "direct":
         return ratio * r / (1 - r) * step
-    return ratio * 2 * r / q * (step**2 if version == "printed" else step)
+    if version == "printed":
+        return ratio * 2 * r / q * step**2
+    return ratio * 2 * r / q * step
 
 
 def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
@@ -101,8 +112,10 @@ def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
     r = sqrt(1 - q)
     r0 = sqrt(1 - q0)
     longest = (1 + r) / (1 - r)
+    gap = r0 / (1 - r0)
+    residual = ratio * r / (1 - r)
     square = E / 2 * (longest**2 - 1)
-    products = E * longest * (r0 / (1 - r0) + ratio * r / (1 - r))
+    products = E * longest * (gap + residual)
     return gamma_local(E, "direct") + square + products
 
 
@@ -113,16 +126,19 @@ def sampled_rate(s: Setting, one_sample: bool = False) -> Rate:
     that are asked for the constraint value also make the step: the martingale argument is lost, and
     the term G D sqrt(2/n log(4T/delta)) does not vanish as T grows.
     """
+    n = s.participants
     r = sqrt(1 - s.q)
     gamma = gamma_sampled(s.E, s.q, s.q0, s.ratio)
     boundary = s.ratio * s.D * s.G * r / (1 - r) / s.T
     if one_sample:
-        tail = 2 / s.participants * log(4 * s.T / s.delta)
-        walk = s.G * s.D * sqrt(tail)
-        error = s.sigma * sqrt(tail)
+        spread = 2 / n * log(4 * s.T / s.delta)
+        walk = s.G * s.D * sqrt(spread)
+        error = s.sigma * sqrt(spread)
     else:
-        walk = 2 * s.G * s.D * sqrt(2 / (s.participants * s.T) * log(3 / s.delta))
-        error = s.sigma * sqrt(2 / s.participants * log(6 * s.T / s.delta))
+        walk_spread = 2 / (n * s.T) * log(3 / s.delta)
+        error_spread = 2 / n * log(6 * s.T / s.delta)
+        walk = 2 * s.G * s.D * sqrt(walk_spread)
+        error = s.sigma * sqrt(error_spread)
     tolerance = bound(s.D, s.G, s.E, s.T, gamma) + boundary + walk + error
     lr = step_size(s.D, s.G, s.E, s.T, gamma)
     return Rate(gamma, lr, tolerance, math.inf, tolerance + error)
@@ -135,10 +151,13 @@ def gamma_noisy(s: Setting, sigma_xi: float) -> float:
     every single noise and Q = sqrt(3 E / n log(14T/delta)) sigma_xi the norm of a round's mean
     noise. Without noise it is 3E/2 - 1, that of Theorem 4.
     """
-    single = sigma_xi * sqrt(1 + log(7 * s.N * s.T * s.E / s.delta))
-    mean = sigma_xi * sqrt(3 * s.E / s.participants * log(14 * s.T / s.delta))
+    single_tail = 1 + log(7 * s.N * s.T * s.E / s.delta)
+    mean_tail = log(14 * s.T / s.delta)
+    single = sigma_xi * sqrt(single_tail)
+    mean = sigma_xi * sqrt(3 * s.E / s.participants * mean_tail)
     drift = (s.E - 1) * (1 + single / s.G)
-    return drift + (s.E * s.G + mean) ** 2 / (2 * s.E * s.G**2)
+    longest_step = s.E * s.G + mean
+    return drift + longest_step**2 / (2 * s.E * s.G**2)
 
 
 def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) -> Rate:
@@ -147,10 +166,12 @@ def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) ->
     Without compression; the other arguments are those of `theory.theorem_9`.
     """
     n = s.participants
-    tail = log(7 / s.delta)
     gamma = gamma_noisy(s, sigma_xi)
-    walk = 2 * s.G * s.D * sqrt(2 / (n * s.T) * tail)
-    noise = 2 * s.D * sigma_xi * sqrt(3 / (n * s.E * s.T) * tail)
+    tail = log(7 / s.delta)
+    walk_spread = 2 / (n * s.T) * tail
+    noise_spread = 3 / (n * s.E * s.T) * tail
+    walk = 2 * s.G * s.D * sqrt(walk_spread)
+    noise = 2 * s.D * sigma_xi * sqrt(noise_spread)
     variance = s.sigma**2 + sigma_b**2 / value_batch
     error = sqrt(2 / n * variance * log(14 * s.T / s.delta))
     tolerance = bound(s.D, s.G, s.E, s.T, gamma) + walk + noise + error

@@ -38,7 +38,11 @@ def soft_beta(
     tolerance = regret, which is how F's Theorems 2, 5 and 8 read with Gamma rounded up (E1).
     """
     slack = tolerance - regret
-    return 1 / (slack if version == "papers" else 4 * slack) if slack > 0 else math.inf
+    if slack <= 0:
+        return math.inf
+    if version == "papers":
+        return 1 / slack
+    return 1 / (4 * slack)
 
 
 def soft_excess(tolerance: float, regret: float, beta: float) -> float:
@@ -58,7 +62,12 @@ def gamma_local(E: int, version: Literal["stated", "proved", "direct"] = "stated
     Stated: 2 E^2. Proved: Gamma_0 = E/2 + 1 + E^2/3, what the papers' proofs show. Direct (ours):
     3E/2 - 1, with the drift bounded by Cauchy-Schwarz instead of Young's inequality.
     """
-    return {"stated": 2.0 * E**2, "proved": E / 2 + 1 + E**2 / 3, "direct": 1.5 * E - 1}[version]
+    values = {
+        "stated": 2.0 * E**2,
+        "proved": E / 2 + 1 + E**2 / 3,
+        "direct": 1.5 * E - 1,
+    }
+    return values[version]
 
 
 def gamma_unbiased(E: int, qu: float, N: int) -> float:
@@ -68,7 +77,8 @@ def gamma_unbiased(E: int, qu: float, N: int) -> float:
 
 def gamma_unbiased_direct(E: int, qu: float, N: int) -> float:
     """3E/2 - 1 + E qu / (2N) (ours): the same new term on top of the smaller local one."""
-    return gamma_unbiased(E, qu, N) - gamma_local(E) + gamma_local(E, "direct")
+    of_compression = gamma_unbiased(E, qu, N) - gamma_local(E)
+    return of_compression + gamma_local(E, "direct")
 
 
 def residual_limit(q: float) -> float:
@@ -82,7 +92,9 @@ def residual_limit(q: float) -> float:
 
 def gamma_feedback(E: int, q: float, q0: float) -> float:
     """2 E^2 + 2E sqrt(1-q)/q + 4E sqrt(10 (1-q0))/(q0 q), F Theorems 1 (full), 2, 6, 8."""
-    return gamma_local(E) + 2 * E * sqrt(1 - q) / q + 4 * E * sqrt(10 * (1 - q0)) / (q0 * q)
+    residual = 2 * E * sqrt(1 - q) / q
+    gap = 4 * E * sqrt(10 * (1 - q0)) / (q0 * q)
+    return gamma_local(E) + residual + gap
 
 
 def gamma_feedback_direct(E: int, q: float, q0: float) -> float:
@@ -94,8 +106,9 @@ def gamma_feedback_direct(E: int, q: float, q0: float) -> float:
     s = sqrt(1 - q)
     s0 = sqrt(1 - q0)
     residual = s / (1 - s)
-    gap = s0 / (1 - s0)
-    return gamma_local(E, "direct") + E * residual + E * gap * (1 + s) / (1 - s)
+    residual_0 = s0 / (1 - s0)
+    gap = E * residual_0 * (1 + s) / (1 - s)
+    return gamma_local(E, "direct") + E * residual + gap
 
 
 def gamma_partial(
@@ -115,11 +128,13 @@ def gamma_partial(
     """
     up = sqrt(1 - q)
     down = sqrt(1 - q0)
+    second = 16 * E * ratio * sqrt(10) * up * down / (q0 * q**2)
     if version == "corrected":
         third = 80 * E * down / (q0 * q**2)
+    elif theorem == 1:
+        third = 8 * E * sqrt(10) * down / (q0 * q)
     else:
-        third = 8 * E * sqrt(10) * (down if theorem == 1 else up) / (q0 * q)
-    second = 16 * E * ratio * sqrt(10) * up * down / (q0 * q**2)
+        third = 8 * E * sqrt(10) * up / (q0 * q)
     fourth = 20 * E / q**2 + ratio * 4 * E * sqrt(10) * up / q**2
     return gamma_local(E) + second + third + fourth
 

@@ -7,7 +7,6 @@ E exp(|x|^2 / sigma_xi^2) <= e; here sigma_xi = 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import combinations
 from math import log, sqrt
 
@@ -38,21 +37,27 @@ def noise(
     with probability 1/10 and short the other way otherwise; zero but for one time in a hundred;
     radius^2 exponential, the heaviest tail that the assumption allows.
     """
-    x = torch.randn(*shape, dim, generator=rng, dtype=torch.float64)
+    normal: Tensor = torch.randn(*shape, dim, generator=rng, dtype=torch.float64)
     if family == "gaussian":
-        return x * sqrt((1 - math.exp(-2 / dim)) / 2)
-    u = torch.rand(*shape, 1, generator=rng, dtype=torch.float64)
-    x = x / x.norm(dim=-1, keepdim=True)
+        variance = (1 - math.exp(-2 / dim)) / 2
+        return normal * sqrt(variance)
+    chance = torch.rand(*shape, 1, generator=rng, dtype=torch.float64)
+    unit: Tensor = normal / normal.norm(dim=-1, keepdim=True)
     axis = torch.zeros(dim, dtype=torch.float64)
     axis[0] = 1.0
-    make: dict[str, Callable[[], Tensor]] = {
-        "sphere": lambda: x,
-        "sign": lambda: torch.where(u < 0.5, axis, -axis),
-        "skewed": lambda: torch.where(u < 0.1, 9 * axis, -axis) * SKEWED,
-        "rare": lambda: torch.where(u < 0.01, sqrt(log((math.e - 0.99) / 0.01)) * x, 0 * x),
-        "exponential": lambda: (-(1 - 1 / math.e) * torch.log1p(-u)).sqrt() * x,
-    }
-    return make[family]()
+    if family == "sphere":
+        return unit
+    if family == "sign":
+        return torch.where(chance < 0.5, axis, -axis)
+    if family == "skewed":
+        return torch.where(chance < 0.1, 9 * SKEWED * axis, -SKEWED * axis)
+    if family == "rare":
+        length = sqrt(log((math.e - 0.99) / 0.01))
+        return torch.where(chance < 0.01, length * unit, 0 * unit)
+    if family == "exponential":
+        square = -(1 - 1 / math.e) * torch.log1p(-chance)
+        return square.sqrt() * unit
+    raise ValueError(f"noise: family must be one of {', '.join(FAMILIES)}, got {family!r}.")
 
 
 def _skewed() -> float:
@@ -61,8 +66,10 @@ def _skewed() -> float:
     high = 1.0
     for _ in range(60):
         s = (low + high) / 2
-        small = 0.1 * math.exp(81 * s * s) + 0.9 * math.exp(s * s) < math.e
-        low, high = (s, high) if small else (low, s)
+        if 0.1 * math.exp(81 * s * s) + 0.9 * math.exp(s * s) < math.e:
+            low = s
+        else:
+            high = s
     return low
 
 
@@ -75,7 +82,8 @@ def batch_noise(radius: float, batch: int) -> float:
     min(radius, radius sqrt(2 k / batch)), k = (e+1)/(e-1): by Pinelis' inequality the mean exceeds
     r with probability at most 2 exp(-r^2 batch / (2 radius^2)); integrate that tail.
     """
-    return radius * min(1.0, sqrt(2 * (math.e + 1) / (math.e - 1) / batch))
+    of_tail = sqrt(2 * (math.e + 1) / (math.e - 1) / batch)
+    return radius * min(1.0, of_tail)
 
 
 def largest_proxy(
@@ -87,19 +95,28 @@ def largest_proxy(
     program. Vector: 2 log E[exp(xR) - xR] / x^2 over laws of a length R >= 0, the number that
     Pinelis' inequality needs.
     """
+    # The unknowns are mass times exp(grid^2), so that the program is well scaled, and the values
+    # are divided by exp(x^2 / 2).
     grid = np.linspace(0.0 if vector else -reach, reach, points)
-    scale = np.exp(-(grid**2))  # in units of mass times exp(grid^2) the program is well scaled
-    value = np.exp(x * grid - x * x / 2) - (x * grid * math.exp(-x * x / 2) if vector else 0.0)
-    rows = [scale] if vector else [scale, scale * grid]
+    mass = np.exp(-(grid**2))
+    value = np.exp(x * grid - x * x / 2)
+    equations = [mass]
+    right_sides = [1.0]
+    if vector:
+        value = value - x * grid * math.exp(-x * x / 2)
+    else:
+        equations.append(mass * grid)
+        right_sides.append(0.0)
     answer = linprog(
-        -value * scale,
+        -value * mass,
         A_ub=[np.ones_like(grid)],
         b_ub=[math.e],
-        A_eq=rows,
-        b_eq=[1.0, 0.0][: len(rows)],
+        A_eq=equations,
+        b_eq=right_sides,
         method="highs",
     )
-    return 2 * (log(-answer.fun) + x * x / 2) / x**2, grid[answer.x > 1e-9]
+    proxy = 2 * (log(-answer.fun) + x * x / 2) / x**2
+    return proxy, grid[answer.x > 1e-9]
 
 
 def value_exponent(values: Float[Tensor, "N m"], n: int, batch: int, x: float) -> float:
@@ -109,6 +126,8 @@ def value_exponent(values: Float[Tensor, "N m"], n: int, batch: int, x: float) -
     the mean of `batch` of its rows, drawn with replacement. All samples of clients are listed.
     """
     y = x / n
-    exponent = batch * (values * (y / batch)).exp().mean(1).log()  # [N], of each client's report
-    sums = [float(exponent[list(chosen)].sum()) for chosen in combinations(range(len(values)), n)]
-    return float(torch.tensor(sums).double().exp().mean().log()) - x * float(values.mean())
+    exponents = batch * (values * (y / batch)).exp().mean(1).log()  # [N], of each client's report
+    samples = combinations(range(len(values)), n)
+    sums = [float(exponents[list(clients)].sum()) for clients in samples]
+    exponent_of_estimate = float(torch.tensor(sums).double().exp().mean().log())
+    return exponent_of_estimate - x * float(values.mean())

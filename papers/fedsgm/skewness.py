@@ -39,12 +39,16 @@ def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:
     da = a - a.mean(0)
     db = b - b.mean(0)
     a, b, da, db = _coordinates(a, b, da, db)
-    spread = (da.square().sum(-1).mean() * db.square().sum(-1).mean() * 2).sqrt()
+    local = skew_matrix(a, b)
+    glob = skew_matrix(a.mean(0, True), b.mean(0, True))
+    difference = skew_matrix(da, db)  # the identity of appendix A
+    variance_f = da.square().sum(-1).mean()
+    variance_g = db.square().sum(-1).mean()
     return Skewness(
-        local=torch.linalg.matrix_norm(skew_matrix(a, b)),
-        glob=torch.linalg.matrix_norm(skew_matrix(a.mean(0, True), b.mean(0, True))),
-        difference=torch.linalg.matrix_norm(skew_matrix(da, db)),  # the identity of appendix A
-        bound=spread,
+        local=torch.linalg.matrix_norm(local),
+        glob=torch.linalg.matrix_norm(glob),
+        difference=torch.linalg.matrix_norm(difference),
+        bound=(variance_f * variance_g * 2).sqrt(),
     )
 
 

@@ -14,7 +14,7 @@ the errors named in the docstring are repaired (the book's derivation notes prov
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 
 from papers.fedsgm.gamma import (
@@ -77,11 +77,12 @@ def workshop_theorem_1(s: Setting) -> Rate:
 
 def theorem_1_partial(s: Setting, version: Version = "printed") -> Rate:
     """F Theorem 1, n of N clients. Printed accuracy: eps + sigma sqrt(3 log(T/delta) / n) (E4)."""
-    rate = _partial(s, gamma_partial(s.E, s.q, s.q0, s.ratio, version), version, _boundary(s))
+    gamma = gamma_partial(s.E, s.q, s.q0, s.ratio, version)
+    rate = _partial(s, gamma, version, _boundary(s))
     if version == "corrected":
         return rate
     excess = s.sigma * sqrt(3 / s.participants * log(s.T / s.delta))
-    return Rate(rate.gamma, rate.lr, rate.tolerance, rate.beta, rate.tolerance + excess)
+    return replace(rate, accuracy=rate.tolerance + excess)
 
 
 def theorem_2(s: Setting, version: Version = "printed") -> Rate:
@@ -114,9 +115,8 @@ def theorem_6(s: Setting) -> Rate:
 
 def theorem_7(s: Setting, version: Version = "printed") -> Rate:
     """F Theorem 7: Theorem 1 partial with a misprint (E2) and drawing with replacement (E6)."""
-    return _partial(
-        s, gamma_partial(s.E, s.q, s.q0, s.ratio, version, theorem=7), version, _boundary(s)
-    )
+    gamma = gamma_partial(s.E, s.q, s.q0, s.ratio, version, theorem=7)
+    return _partial(s, gamma, version, _boundary(s))
 
 
 def theorem_9(
@@ -127,11 +127,14 @@ def theorem_9(
     Args: noise levels of gradients and of constraint values (F-A5), rows a value is estimated on.
     """
     n = s.participants
-    spread = s.E**2 * sigma_xi**2 * (1 + log(7 * s.N * s.T * s.E / s.delta))
-    sampled = 4 / n * (s.E * s.G**2 + sigma_xi**2) * log(28 * s.T / s.delta)
-    gamma = 3 * s.E**2 + (spread + sampled) / s.G**2
-    walk = 4 * s.G * s.D * sqrt(2 / (n * s.T) * log(7 / s.delta))
-    noise = 2 * s.D * sigma_xi * sqrt(2 / (n * s.E * s.T) * log(7 / s.delta))
+    drift_tail = 1 + log(7 * s.N * s.T * s.E / s.delta)
+    square_tail = log(28 * s.T / s.delta)
+    drift = s.E**2 * sigma_xi**2 * drift_tail
+    square = 4 / n * (s.E * s.G**2 + sigma_xi**2) * square_tail
+    gamma = 3 * s.E**2 + (drift + square) / s.G**2
+    tail = log(7 / s.delta)
+    walk = 4 * s.G * s.D * sqrt(2 / (n * s.T) * tail)
+    noise = 2 * s.D * sigma_xi * sqrt(2 / (n * s.E * s.T) * tail)
     variance = s.sigma**2 + sigma_b**2 / value_batch
     estimate = sqrt(2 / n * variance * log(14 * s.T / s.delta))
     return _hard(s, gamma, walk + noise, estimate, version)
@@ -153,8 +156,11 @@ def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "pr
 
 def _soft(s: Setting, gamma: float, version: Version) -> Rate:
     """Tolerance B as F states, or 2B as both papers' proofs choose; beta = 2 / tolerance."""
-    epsilon = bound(s.D, s.G, s.E, s.T, gamma) * (2 if version == "corrected" else 1)
-    return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, 2 / epsilon, epsilon)
+    lr = step_size(s.D, s.G, s.E, s.T, gamma)
+    epsilon = bound(s.D, s.G, s.E, s.T, gamma)
+    if version == "corrected":
+        epsilon = 2 * epsilon
+    return Rate(gamma, lr, tolerance=epsilon, beta=2 / epsilon, accuracy=epsilon)
 
 
 def _boundary(s: Setting) -> float:
@@ -172,6 +178,7 @@ def _hard(
     s: Setting, gamma: float, extra: float = 0.0, error: float = 0.0, version: Version = "printed"
 ) -> Rate:
     """Promise B + extra + 2 error; threshold the same (printed) or one error less (E4)."""
+    lr = step_size(s.D, s.G, s.E, s.T, gamma)
     accuracy = bound(s.D, s.G, s.E, s.T, gamma) + extra + 2 * error
     tolerance = accuracy - error if version == "corrected" else accuracy
-    return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), tolerance, math.inf, accuracy)
+    return Rate(gamma, lr, tolerance, math.inf, accuracy)

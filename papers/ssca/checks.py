@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,12 @@ from fedlib.core.trace import Array
 from fedlib.steps import PowerLaw
 
 Rows = NDArray[np.intp]
+
+
+def power_law(scale: float, exponent: float, rounds: int) -> Array:
+    """`scale` t^-`exponent` for t = 1, ..., T."""
+    t = np.arange(1.0, rounds + 1)
+    return np.asarray(scale * t**-exponent)
 
 
 def bias(rho: Array) -> Array:
@@ -40,22 +47,24 @@ class Program:
 
 def minimizer(p: Program, nu: Array) -> Array:
     """w(nu) = -(a0 + B'nu) / (2 (tau0 + tau sum nu)), `[R, d]`."""
-    slope = p.a0 + np.einsum("rm,rmd->rd", nu, p.B)
-    return np.asarray(-slope / (2 * (p.tau0 + p.tau * nu.sum(-1)))[:, None])
+    slope, curvature = _lagrangian(p, nu)
+    return np.asarray(-slope / (2 * curvature)[:, None])
 
 
 def primal(p: Program, w: Array) -> Array:
     """The program's objective at `w`, `[R]`."""
     square = np.square(w).sum(-1)
-    above = p.A + np.einsum("rmd,rd->rm", p.B, w) + p.tau * square[:, None]
-    return np.asarray((p.a0 * w).sum(-1) + p.tau0 * square + p.c * np.maximum(above, 0).sum(-1))
+    objective = (p.a0 * w).sum(-1) + p.tau0 * square
+    constraints = p.A + np.einsum("rmd,rd->rm", p.B, w) + p.tau * square[:, None]
+    violation = np.maximum(constraints, 0).sum(-1)
+    return np.asarray(objective + p.c * violation)
 
 
 def dual(p: Program, nu: Array) -> Array:
     """h(nu), never above `primal` for nu in [0, c]^M, `[R]`."""
-    slope = p.a0 + np.einsum("rm,rmd->rd", nu, p.B)
-    curvature = p.tau0 + p.tau * nu.sum(-1)
-    return np.asarray((p.A * nu).sum(-1) - np.square(slope).sum(-1) / (4 * curvature))
+    slope, curvature = _lagrangian(p, nu)
+    lowest = -np.square(slope).sum(-1) / (4 * curvature)
+    return np.asarray((p.A * nu).sum(-1) + lowest)
 
 
 def multipliers(p: Program, sweeps: int = 1) -> Array:
@@ -63,15 +72,28 @@ def multipliers(p: Program, sweeps: int = 1) -> Array:
     nu = np.zeros_like(p.A)
     for _ in range(sweeps):
         for m in range(p.A.shape[1]):
-            other_multipliers = np.where(np.arange(p.A.shape[1]) == m, 0.0, nu)
-            slope = p.a0 + np.einsum("rm,rmd->rd", other_multipliers, p.B)
-            curvature = p.tau0 + p.tau * other_multipliers.sum(-1)
-            B = p.B[:, m]
-            gamma = np.square(slope - (curvature / p.tau)[:, None] * B).sum(-1)
-            den = np.square(B).sum(-1) - 4 * p.tau * p.A[:, m]
-            u = p.tau * np.sqrt(gamma / np.where(den > 0, den, 1.0))
-            nu[:, m] = np.where(den > 0, np.clip((u - curvature) / p.tau, 0, p.c), p.c)
+            nu[:, m] = 0.0
+            nu[:, m] = best_multiplier(p, nu, m)
     return nu
+
+
+def best_multiplier(p: Program, others: Array, m: int) -> Array:
+    """The maximizer of `dual` in nu_m, `[R]`; in `others` it is 0."""
+    slope, curvature = _lagrangian(p, others)
+    B = p.B[:, m]
+    numerator = np.square(slope - (curvature / p.tau)[:, None] * B).sum(-1)
+    denominator = np.square(B).sum(-1) - 4 * p.tau * p.A[:, m]
+    falls = denominator > 0  # otherwise `dual` grows up to nu_m = c
+    root = p.tau * np.sqrt(numerator / np.where(falls, denominator, 1.0))
+    inside = np.clip((root - curvature) / p.tau, 0, p.c)
+    return np.where(falls, inside, p.c)
+
+
+def _lagrangian(p: Program, nu: Array) -> tuple[Array, Array]:
+    """Slope and curvature of the program's Lagrangian, `[R, d]` and `[R]`."""
+    slope = p.a0 + np.einsum("rm,rmd->rd", nu, p.B)
+    curvature = p.tau0 + p.tau * nu.sum(-1)
+    return slope, curvature
 
 
 @dataclass(frozen=True)
@@ -89,26 +111,80 @@ class Ripples:
         return float(self.h.mean(0).max() + 4 * self.s)
 
     def value(self, w: Array, rows: Rows | None = None) -> Array:
-        """Mean over the rows `[R, B]` (None: all) at `w` `[R, d]`, `[R]`."""
+        """Mean over the rows `[R, B]` (None: all) at `w` `[..., d]`, `[...]`."""
         h, a = self._rows(rows)
-        bowls = (h * np.square(w[:, None] - a)).sum(-1).mean(-1) / 2
+        bowls = (h * np.square(w[..., None, :] - a)).sum(-1).mean(-1) / 2
         return np.asarray(bowls + self.s * np.cos(2 * w).sum(-1) - self.level)
 
     def gradient(self, w: Array, rows: Rows | None = None) -> Array:
-        """Mean gradient over the rows `[R, B]` (None: all) at `w`, `[R, d]`."""
+        """Mean gradient over the rows `[R, B]` (None: all) at `w`, `[..., d]`."""
         h, a = self._rows(rows)
-        return np.asarray((h * (w[:, None] - a)).mean(1) - 2 * self.s * np.sin(2 * w))
+        bowls = (h * (w[..., None, :] - a)).mean(-2)
+        return np.asarray(bowls - 2 * self.s * np.sin(2 * w))
 
     def _rows(self, rows: Rows | None) -> tuple[Array, Array]:
-        return (self.h[None], self.a[None]) if rows is None else (self.h[rows], self.a[rows])
+        if rows is None:
+            return self.h, self.a
+        return self.h[rows], self.a[rows]
 
 
 def ripples(
-    rng: Generator, samples: int, dim: int, s: float = 0.0, centre: float = 0.0, level: float = 0.0
+    rng: Generator,
+    samples: int,
+    dim: int,
+    s: float = 0.0,
+    centre: float = 0.0,
+    level: float = 0.0,
 ) -> Ripples:
     """A random instance: curvatures in [0.5, 1.5], centres around `centre`."""
     h = rng.uniform(0.5, 1.5, (samples, dim))
-    return Ripples(h, centre + rng.standard_normal((samples, dim)), s, level)
+    a = centre + rng.standard_normal((samples, dim))
+    return Ripples(h, a, s, level)
+
+
+@dataclass(frozen=True)
+class Surrogates:
+    """Averaged surrogates A_m + B_m'w + tau |w|^2 of the objective and M constraints."""
+
+    A: Array  # [R, 1 + M]
+    B: Array  # [R, 1 + M, d]
+    tau: float
+
+    def averaged(self, rho: float, w: Array, values: Array, slopes: Array) -> Surrogates:
+        """With weight `rho` for the surrogates that values and slopes at `w` `[R, d]` make."""
+        square = np.square(w).sum(-1)[:, None]
+        constants = values - (slopes * w[:, None]).sum(-1) + self.tau * square
+        return Surrogates(
+            A=(1 - rho) * self.A + rho * constants,
+            B=(1 - rho) * self.B + rho * (slopes - 2 * self.tau * w[:, None]),
+            tau=self.tau,
+        )
+
+    def values(self, w: Array) -> Array:
+        """At `w` `[R, d]`, `[R, 1 + M]`."""
+        square = np.square(w).sum(-1)[:, None]
+        return np.asarray(self.A + np.einsum("rmd,rd->rm", self.B, w) + self.tau * square)
+
+    def gradients(self, w: Array) -> Array:
+        """At `w` `[R, d]`, `[R, 1 + M, d]`."""
+        return np.asarray(self.B + 2 * self.tau * w[:, None])
+
+    def program(self, c: float) -> Program:
+        """The server's program with the penalty c."""
+        return Program(
+            a0=self.B[:, 0],
+            A=self.A[:, 1:],
+            B=self.B[:, 1:],
+            tau0=self.tau,
+            tau=self.tau,
+            c=c,
+        )
+
+
+def no_surrogates(runs: int, constraints: int, dim: int, tau: float) -> Surrogates:
+    """The start of the averages: 0."""
+    count = 1 + constraints
+    return Surrogates(A=np.zeros((runs, count)), B=np.zeros((runs, count, dim)), tau=tau)
 
 
 class Path(NamedTuple):
@@ -133,38 +209,70 @@ def ssca(
 ) -> Path:
     """Algorithm 1 (one part) or 2 (more) in a plain loop, R runs at once from `start` `[R, d]`.
 
-    `parts` are the objective, then constraints, over the same samples; rho and gamma `[T]`; batches
-    are drawn with replacement; c is the penalty.
+    `functions` are the objective, then constraints, over the same samples; rho and gamma `[T]`;
+    batches are drawn with replacement; c is the penalty.
     """
+    runs, dim = start.shape
+    constraints = len(functions) - 1
+    samples = len(functions[0].h)
+    sweeps = 1 if constraints < 2 else 100
+    surrogates = no_surrogates(runs, constraints, dim, tau)
     w = start
-    count = len(functions)
-    B = np.zeros((len(w), count, w.shape[1]))
-    A = np.zeros((len(w), count))
-    kept: list[tuple[Array, ...]] = []
+    iterates = []
+    steps = []
+    errors = []
+    gaps = []
+    duals = []
     for weight, pace in zip(rho, gamma, strict=True):
-        rows = rng.integers(len(functions[0].h), size=(len(w), batch))
-        slope = np.stack([function.gradient(w, rows) for function in functions], 1)
-        value = np.stack([function.value(w, rows) for function in functions], 1)
-        flat = value - (slope * w[:, None]).sum(-1) + tau * np.square(w).sum(-1)[:, None]
-        B = (1 - weight) * B + weight * (slope - 2 * tau * w[:, None])
-        A = (1 - weight) * A + weight * flat
-        program = Program(B[:, 0], A[:, 1:], B[:, 1:], tau, tau, c)
-        nu = multipliers(program, sweeps=1 if count < 3 else 100)
+        rows = rng.integers(samples, size=(runs, batch))
+        values, slopes = evaluate(functions, w, rows)
+        surrogates = surrogates.averaged(weight, w, values, slopes)
+        program = surrogates.program(c)
+        nu = multipliers(program, sweeps)
         step = minimizer(program, nu) - w
-        kept.append((w, step, *_errors(functions, w, A, B, tau), nu))
+        error, gap = _tracking(functions, surrogates, w)
+        iterates.append(w)
+        steps.append(step)
+        errors.append(error)
+        gaps.append(gap)
+        duals.append(nu)
         w = w + pace * step
-    return Path(*(np.stack(column) for column in zip(*kept, strict=True)))
+    return Path(
+        w=np.stack(iterates),
+        step=np.stack(steps),
+        error=np.stack(errors),
+        gap=np.stack(gaps),
+        nu=np.stack(duals),
+    )
 
 
-def _errors(
-    functions: Sequence[Ripples], w: Array, A: Array, B: Array, tau: float
+def evaluate(
+    functions: Sequence[Ripples], w: Array, rows: Rows | None = None
 ) -> tuple[Array, Array]:
-    slope = np.stack([function.gradient(w) for function in functions], 1)
-    value = np.stack([function.value(w) for function in functions], 1)
-    wrong = np.linalg.norm(B + 2 * tau * w[:, None] - slope, axis=-1).max(1)
-    surrogate = A + np.einsum("rmd,rd->rm", B, w) + tau * np.square(w).sum(-1)[:, None]
-    gap = np.abs(surrogate - value)[:, 1:]
-    return wrong, gap.max(1, initial=0.0)
+    """Values `[R, 1 + M]` and gradients `[R, 1 + M, d]` of all functions at `w` `[R, d]`."""
+    values = [function.value(w, rows) for function in functions]
+    slopes = [function.gradient(w, rows) for function in functions]
+    return np.stack(values, axis=1), np.stack(slopes, axis=1)
+
+
+def _tracking(
+    functions: Sequence[Ripples], surrogates: Surrogates, w: Array
+) -> tuple[Array, Array]:
+    """`error` and `gap` of `Path` at `w`, each `[R]`."""
+    values, slopes = evaluate(functions, w)
+    wrong_slopes = np.linalg.norm(surrogates.gradients(w) - slopes, axis=-1)
+    wrong_values = np.abs(surrogates.values(w) - values)[:, 1:]
+    return wrong_slopes.max(1), wrong_values.max(1, initial=0.0)
+
+
+def binned_means(values: Array, first: int, bins: int = 30) -> tuple[Rows, Array]:
+    """Last rounds and means of stretches from round `first` on, about even on a log axis.
+
+    A mean is over the rounds, the leading axis of `values`, and over the runs.
+    """
+    ends = np.unique(np.geomspace(first, len(values), bins).astype(int))
+    means = [values[low:high].mean() for low, high in pairwise(ends)]
+    return ends[1:], np.array(means)
 
 
 class Condition(NamedTuple):
@@ -191,24 +299,31 @@ def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
     """
     alpha = rho.exponent
     beta = gamma.exponent
-    conditions_of_pair = []
-    for form, term, exponent in (
-        ("sum", "rho", alpha),
-        ("lim", "rho", alpha),
-        ("sum", "gamma", beta),
-        ("lim", "gamma", beta),
-        ("sum", "gamma^2", 2 * beta),
-        ("lim", "gamma / rho", beta - alpha),
-        ("sum", "rho^2", 2 * alpha),
-    ):
-        if form == "lim":
-            falls = exponent > 1e-12  # a difference such as 0.35 - 0.35 may be off by rounding
-            verb = f"falls as t^-{exponent:.4g}" if falls else f"goes as t^{-exponent + 0.0:.4g}"
-            conditions_of_pair.append(Condition(f"lim {term} = 0", falls, f"{term} {verb}"))
-            continue
-        end = "finite" if exponent > 1 else "infinite"
-        squares = "^2" in term
-        why = f"{term} falls as t^-{exponent:.4g}, whose sum is {end}"
-        name = f"sum {term} {'<' if squares else '='} inf"
-        conditions_of_pair.append(Condition(name, squares == (exponent > 1), why))
-    return tuple(conditions_of_pair)
+    return (
+        _sum_condition("rho", alpha, finite=False),
+        _limit_condition("rho", alpha),
+        _sum_condition("gamma", beta, finite=False),
+        _limit_condition("gamma", beta),
+        _sum_condition("gamma^2", 2 * beta, finite=True),
+        _limit_condition("gamma / rho", beta - alpha),
+        _sum_condition("rho^2", 2 * alpha, finite=True),
+    )
+
+
+def _limit_condition(term: str, exponent: float) -> Condition:
+    """That `term`, which goes as t^-`exponent`, has the limit 0."""
+    if exponent > 1e-12:  # a difference such as 0.35 - 0.35 may be off by rounding
+        return Condition(f"lim {term} = 0", True, f"{term} falls as t^-{exponent:.4g}")
+    return Condition(f"lim {term} = 0", False, f"{term} goes as t^-{exponent + 0.0:.4g}")
+
+
+def _sum_condition(term: str, exponent: float, *, finite: bool) -> Condition:
+    """That the sum of `term`, which falls as t^-`exponent`, is finite, or that it is not."""
+    converges = exponent > 1
+    relation = "<" if finite else "="
+    end = "finite" if converges else "infinite"
+    return Condition(
+        name=f"sum {term} {relation} inf",
+        holds=converges == finite,
+        why=f"{term} falls as t^-{exponent:.4g}, whose sum is {end}",
+    )

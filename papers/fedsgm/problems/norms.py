@@ -92,6 +92,17 @@ def varied_norms(seed: int) -> Problem:
     )
 
 
+def kink() -> Problem:
+    """One client in the plane whose objective |w| has its kink within a step of 0.1 from w0.
+
+    The second of two local steps goes back over the kink. The constraint is never active.
+    """
+    origin = torch.zeros(2, dtype=torch.float64)
+    start = torch.tensor([0.03, 0.0], dtype=torch.float64)
+    b = torch.ones(1, 2, dtype=torch.float64)
+    return norms(origin.unsqueeze(0), b, 9.0, start, origin)
+
+
 def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
     """A feasible minimizer of a problem built by `norms`, by sequential quadratic programming.
 

@@ -81,6 +81,14 @@ def test_oracles(rng):
     assert np.isfinite(c.ball(1.0)(np.zeros(3))).all()
 
 
+@pytest.mark.parametrize("norm", [1, 2])
+def test_random_points_lie_in_the_ball(rng, norm):
+    x = c.points_in_ball(rng, (500, 3), norm, 2.0, power=0.3)
+    length = np.linalg.norm(x, norm, axis=-1)
+    assert length.max() <= 2 * (1 + 1e-12)
+    assert np.median(length / 2) == pytest.approx(0.5**0.3, abs=0.05)
+
+
 def test_bowls_against_differences(rng):
     problem = c.bowls(rng, 3, 2, s=0.4, samples=5)
     x = rng.standard_normal((4, 3, 2))
@@ -122,6 +130,27 @@ def test_minimizers_have_no_gap(rng, norm, oracle, radius):
     best = problem.minimizer(radius, norm)
     assert np.linalg.norm(best, norm) <= radius * (1 + 1e-12)
     assert c.fw_gap(problem, oracle(radius), best) < 1e-9
+
+
+def test_an_instance_by_hand():
+    """(x - 3)^2 and (x + 1)^2 on [-2, 2]: x* = 1, where the gradients are -4 and 4."""
+    instance = c.Instance(c.parabolas(2.0, [3.0, -1.0]), norm=2, radius=2.0)
+    assert instance.best == pytest.approx([1])
+    assert instance.least == pytest.approx(4)
+    assert instance.zeta == pytest.approx(4)
+    assert instance.dual[:, 0] == pytest.approx([2, -2])
+    letters = instance.constants(lam0=0.5)
+    size = sqrt(8)
+    assert letters == Constants(
+        L=2, D=4, N=2, lam0=0.5, dual=pytest.approx(size), slope=pytest.approx(size)
+    )
+
+
+def test_constants_at_the_centre_by_hand():
+    """(x - 3)^2 and (x + 1)^2 on [-2, 2]: F(0) = 5, and the least values are 1 and 0."""
+    letters = c.constants_at_centre(c.parabolas(2.0, [3.0, -1.0]), 2.0, lam0=0.5)
+    assert letters.slope == pytest.approx(sqrt(3**2 + 1))
+    assert letters.spread == pytest.approx(4.5, abs=0.02)
 
 
 def test_schedules_by_hand():
@@ -176,6 +205,35 @@ def test_measures_by_hand():
     expected = (4 + 0) / 2 + 3
     assert c.surrogate(TOY, x, np.array([3.0]))[0, 0] == pytest.approx(expected)
     assert c.fw_gap(TOY, LINE, np.array([0.0])) == pytest.approx(2)
+
+
+def test_progress_by_hand():
+    """Both models at their ends after a round: F_hat is (4 + 0) / 2, the mean is 0, F(0) is 5."""
+    plan = c.schedule("convex", 1, 3.0)
+    path = c.run(TOY, LINE, plan, np.zeros((2, 1)))
+    measured = c.progress(TOY, path, plan, least=4.0)
+    assert measured.h == pytest.approx([2 + 3 * sqrt(2) - 4])
+    assert measured.excess == pytest.approx([1])
+    assert measured.distance == pytest.approx([sqrt(2)])
+    # Gradients / 2 at the start: -3 and 1, towards 1 and -1
+    assert c.surrogate_gap(LINE, path) == pytest.approx(np.array([[4, 4]]))
+
+
+def test_bounds_of_all_rounds():
+    in_all_rounds = c.each(theory.convex, [1, 7], CASE, share=0.5)
+    assert in_all_rounds[1] == theory.convex(CASE, 7, share=0.5)
+    bound = c.distance_bound(CASE, np.array([2.0]), np.array([9.0]))
+    assert bound == pytest.approx([1 + 3])
+
+
+def test_spaced_rounds_and_powers():
+    marks = c.spaced(1000, 60)
+    assert marks[0] == 0
+    assert marks[-1] == 999
+    assert len(marks) < 60
+    assert (np.diff(marks) > 0).all()
+    t = marks + 1.0
+    assert c.fitted_power(t, 3 * t**-0.7) == pytest.approx(-0.7)
 
 
 def test_wrong_oracles_leave_what_they_should(rng):
