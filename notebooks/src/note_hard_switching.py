@@ -264,15 +264,23 @@ rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the qui
 
 # %% tags=["hide-input"]
 from functools import cache
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from fedlib import run
 from fedlib.algorithms import FedSGM
-from papers.fedsgm.checks import lemma_1_sides, mean_gaps, regret
+from papers.fedsgm.checks import (
+    LEMMA_1_CASES,
+    Gaps,
+    lemma_1_holds,
+    lemma_1_sides,
+    mean_gaps,
+    regret,
+)
 from papers.fedsgm.gamma import bound, gamma_local, regret_bound, step_size
-from papers.fedsgm.problems.norms import drift_sum, norms, random_norms, varied_norms
+from papers.fedsgm.problems.norms import drift_sum, kink, random_norms, varied_norms
 from papers.fedsgm.theory import Setting, theorem_6, workshop_theorem_1
 from papers.kit import plot
 from papers.kit.claims import check
@@ -281,6 +289,7 @@ from papers.kit.parameters import settle
 globals().update(settle(globals(), seed=0, instances=(48, 12), rounds=(100, 40)))
 seeds = range(seed, seed + instances)
 instance = cache(varied_norms)  # its reference solution is computed once
+problems = [instance(s) for s in seeds]
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 
 # %% [markdown]
@@ -289,16 +298,15 @@ versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 # subgradients are nearly constant and the first inequality is nearly an equality.
 
 # %% tags=["hide-input", "nbval-check-output"]
-sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}
-far = drift_sum(random_norms(seed, distance=1e4), 10, lr=0.05)
-
 for E in (1, 2, 5, 10):
+    sums = np.array([drift_sum(problem, E, lr=0.05) for problem in problems])
     exact = (E - 1) * E * (2 * E - 1) // 6
-    kept_bound = sum(x <= exact + 1e-9 <= E**3 / 3 + 1e-9 for x in sums[E])
+    kept = (sums <= exact + 1e-9) & (exact <= E**3 / 3)
     check(
-        f"E={E}: drift sum / (lr G)^2 <= {exact} <= E^3/3 on {kept_bound} of {instances} instances",
-        kept_bound == instances,
+        f"E={E}: drift sum / (lr G)^2 <= {exact} <= E^3/3 on {kept.sum()} of {instances} instances",
+        kept.all(),
     )
+far = drift_sum(random_norms(seed, distance=1e4), 10, lr=0.05)
 _ = check(
     "far from the solution the sum is 285 for E = 10, to one part in a thousand",
     abs(far / 285 - 1) < 1e-3,
@@ -310,18 +318,19 @@ _ = check(
 # the kink of its function and back; there the inequality fails without the terms from Young's inequality.
 
 # %% tags=["hide-input", "nbval-check-output"]
-cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
-sides = np.array([lemma_1_sides(instance(s), *case) for s in seeds for case in cases])
-zero = torch.zeros(2, 2).double()
-kink = norms(zero[:1], zero[:1] + 1, 9.0, torch.tensor([0.03, 0.0]).double(), zero[0])
-left, right = lemma_1_sides(kink, 2, 0.1, 0.1, 0.0)
-young = 0.1 / 0.1 * 0.1**2 + 2 * 0.1 * 0.1  # eta / alpha times the drift, and E eta alpha G^2
+lr = 0.1
+alpha = 0.1
+left, right = lemma_1_sides(kink(), 2, lr, alpha, weight=0.0)
+youngs_terms = lr / alpha * lr**2 + 2 * lr * alpha  # eta / alpha times the drift, E eta alpha G^2
 
 check(
-    f"left <= right in {len(cases)} cases on each of {instances} instances",
-    (sides[:, 0] <= sides[:, 1]).all(),
+    f"left <= right in {len(LEMMA_1_CASES)} cases on each of {instances} instances",
+    all(map(lemma_1_holds, problems)),
 )
-_ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
+_ = check(
+    "at a kink: left <= right, but not without Young's terms",
+    right - youngs_terms < left <= right,
+)
 
 # %% [markdown]
 # **Regret.** We compare the regret, the left side of {eq}`eq-hard-regret`, with its bound $B(\Gamma)$. Every instance
@@ -330,49 +339,81 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-def method(E, gamma, **settings):
-    case = (1.0, 1.0, E, rounds, gamma)  # D = G = 1
-    rate = {"lr": step_size(*case), "tolerance": bound(*case)}
-    return FedSGM(local_steps=E, participants=8, **(rate | settings))
+class Outcome(NamedTuple):
+    """The runs with the step and the threshold of one Gamma."""
+
+    epsilon: float  # also B(Gamma)
+    regret: np.ndarray  # of every round, `[instances, T]`
+    gaps: Gaps
 
 
-grids = {E: [method(E, gamma_local(E, v)) for v in versions.values()] for E in (1, 2, 5, 10)}
-traces = {
-    E: run(grid, instance, rounds=rounds, seeds=seeds, progress=False) for E, grid in grids.items()
-}
-ratio = {
-    (E, name): regret(trace).mean(-1) / algorithm.tolerance
-    for E, grid in grids.items()
-    for name, trace, algorithm in zip(versions, traces[E], grid, strict=True)
-}
+def run_versions(E):
+    """The runs of the three Gamma with D = G = 1, by the name of Gamma."""
+    grid = []
+    for version in versions.values():
+        gamma = gamma_local(E, version)
+        algorithm = FedSGM(
+            lr=step_size(1.0, 1.0, E, rounds, gamma),
+            local_steps=E,
+            participants=8,
+            tolerance=bound(1.0, 1.0, E, rounds, gamma),
+        )
+        grid.append(algorithm)
+    traces = run(grid, instance, rounds=rounds, seeds=seeds, progress=False)
+    outcomes = {}
+    for name, algorithm, trace in zip(versions, grid, traces, strict=True):
+        outcomes[name] = Outcome(algorithm.tolerance, regret(trace), mean_gaps(trace, problems))
+    return outcomes
+
+
+outcomes = {E: run_versions(E) for E in (1, 2, 5, 10)}
+
+
+def regret_ratios(E, name):
+    """The mean regret over its bound, one number an instance."""
+    outcome = outcomes[E][name]
+    return outcome.regret.mean(-1) / outcome.epsilon
+
 
 for name in versions:
-    worst = np.max([ratio[E, name] for E in grids], axis=0)  # over E, one number an instance
-    kept_bound = int((worst <= 1).sum())
+    largest = np.max([regret_ratios(E, name) for E in outcomes], axis=0)  # over E
+    kept = largest <= 1
     check(
-        f"regret <= B({name}) on {kept_bound} of {instances} instances, E = 1, 2, 5, 10",
-        kept_bound == instances,
+        f"regret <= B({name}) on {kept.sum()} of {instances} instances, E = 1, 2, 5, 10",
+        kept.all(),
     )
 check(
     "with Gamma_direct the bound is nearly reached (regret > 0.8 B at E = 1)",
-    ratio[1, "Gamma_direct"].max() > 0.8,
+    regret_ratios(1, "Gamma_direct").max() > 0.8,
 )
+at_two = [regret_ratios(2, name).max() for name in ("2E^2", "Gamma_0", "Gamma_direct")]
 _ = check(
     "the largest regret / B grows from 2E^2 to Gamma_0 to Gamma_direct at E = 2",
-    ratio[2, "2E^2"].max() < ratio[2, "Gamma_0"].max() < ratio[2, "Gamma_direct"].max(),
+    at_two[0] < at_two[1] < at_two[2],
 )
+
 
 # %% [markdown]
 # **Rates.** Two rates that the papers quote are special cases of $B(\Gamma)$.
 
 # %% tags=["hide-input", "nbval-check-output"]
+def direct_bound(T):
+    """B(Gamma_direct) for D = 3, G = 2, E = 1."""
+    return bound(3, 2, 1, T, gamma_local(1, "direct"))
+
+
+def stated_bound(E):
+    """B(2E^2) for D = 3, G = 2, T = 100."""
+    return bound(3, 2, E, 100, gamma_local(E, "stated"))
+
+
 check(
     "E = 1: B(Gamma_direct) = DG / sqrt(T), for T = 1 to 10^4",
-    all(abs(bound(3, 2, 1, T, gamma_local(1, "direct")) * T**0.5 - 6) < 1e-9 for T in (1, 10, 10**4)),
+    all(abs(direct_bound(T) * sqrt(T) - 6) < 1e-9 for T in (1, 10, 10_000)),
 )
 _ = check(
     "B(2E^2) = 2 DG sqrt(E / T), for E = 1, 5, 50",
-    all(abs(bound(3, 2, E, 100, gamma_local(E)) - 1.2 * E**0.5) < 1e-9 for E in (1, 5, 50)),
+    all(abs(stated_bound(E) - 12 * sqrt(E / 100)) < 1e-9 for E in (1, 5, 50)),
 )
 
 # %% [markdown]
@@ -380,20 +421,23 @@ _ = check(
 # $\eta(\Gamma)$ the wrong bound $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$ is zero, so every positive regret exceeds it.
 
 # %% tags=["hide-input", "nbval-check-output"]
-planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])
-_ = check("a planted sign error is caught on more than half of the runs", planted > 0.5)
+caught = [outcomes[E]["2E^2"].regret.mean(-1) > 0 for E in outcomes]
+_ = check("a planted sign error is caught on more than half of the runs", np.mean(caught) > 0.5)
 
 # %% [markdown]
 # **The theorem itself.** In the runs of the check of the regret, $\bar w$ is an $\epsilon$-solution.
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-def is_solution(algorithm, trace):
-    gap, g = mean_gaps(trace, [instance(s) for s in seeds])
-    return (gap <= algorithm.tolerance) & (g <= algorithm.tolerance + 1e-12)
+def is_solution(outcome):
+    """Whether the mean iterate is an eps-solution, one answer an instance."""
+    near_optimal = outcome.gaps.f_gap <= outcome.epsilon
+    near_feasible = outcome.gaps.g <= outcome.epsilon + 1e-12
+    return near_optimal & near_feasible
 
-for number, name in enumerate(versions):
-    solved = np.all([is_solution(grids[E][number], traces[E][number]) for E in grids], axis=0)
+
+for name in versions:
+    solved = np.all([is_solution(outcomes[E][name]) for E in outcomes], axis=0)
     check(
         f"{name}: the averaged iterate is an eps-solution on {solved.sum()} of {instances} instances",
         solved.all(),
@@ -420,27 +464,24 @@ _ = check(
 # %% tags=["hide-input"]
 E = 5
 lr = step_size(1.0, 1.0, E, rounds, gamma_local(E, "direct"))
-trace = traces[E][list(versions).index("Gamma_direct")]
 t = np.arange(1, rounds + 1)
-running = np.cumsum(regret(trace), axis=-1) / t
-running[running <= 0] = np.nan  # a logarithmic axis has no place for it
-bounds = [
-    [regret_bound(1.0, 1.0, E, k, gamma_local(E, v), lr) for k in t.tolist()]
-    for v in versions.values()
-]
-axes = {
-    "xscale": "log",
-    "yscale": "log",
-    "xlabel": "rounds t",
-    "ylabel": "mean regret of t rounds",
-    "ylim": (0.01, 10.0),
-}
-
+running_mean = np.cumsum(outcomes[E]["Gamma_direct"].regret, axis=-1) / t
+running_mean[running_mean <= 0] = np.nan  # a logarithmic axis has no place for it
 
 fig = plot.figure((5.2, 3.4))
-ax = fig.subplots(subplot_kw=axes)
-ax.plot(t, running.T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
-ax.plot(t, np.transpose(bounds), linewidth=2, label=list(versions))
+ax = fig.subplots()
+ax.plot(t, running_mean.T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
+for name, version in versions.items():
+    gamma = gamma_local(E, version)
+    limits = [regret_bound(1.0, 1.0, E, T, gamma, lr) for T in t.tolist()]
+    ax.plot(t, limits, linewidth=2, label=name)
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="rounds t",
+    ylabel="mean regret of t rounds",
+    ylim=(0.01, 10.0),
+)
 ax.legend()
 plot.show(
     fig,
