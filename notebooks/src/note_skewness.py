@@ -147,46 +147,52 @@ from papers.kit.parameters import settle
 globals().update(settle(globals(), seed=0, instances=(5000, 500)))
 
 
-def instance(number):
+def random_gradients(number):
+    """Gradients of the objectives and of the constraints, `[clients, d]` each."""
     rng = torch.Generator().manual_seed(number)
-    drift = torch.randn(2, 2 + number % 7, 2 + number % 9, generator=rng, dtype=torch.float64)
-    mean = torch.randn(2, 1, 2 + number % 9, generator=rng, dtype=torch.float64)
-    return drift + mean * 10 ** (2 * torch.rand(1, generator=rng).item() - 1)
+    clients = 2 + number % 7
+    dim = 2 + number % 9
+    drift = torch.randn(2, clients, dim, generator=rng, dtype=torch.float64)
+    mean = torch.randn(2, 1, dim, generator=rng, dtype=torch.float64)
+    factor = 10 ** (2 * torch.rand(1, generator=rng).item() - 1)
+    a, b = drift + mean * factor
+    return a, b
 
 
-def mismatch(a, b, sign=1.0):
+def identity_error(a, b, sign=1.0):
+    """The relative error of K_loc - K_glob = mean of the drifts' matrices; `sign` is of the right side."""
     left = skew_matrix(a, b) - skew_matrix(a.mean(0, True), b.mean(0, True))
     right = sign * skew_matrix(a - a.mean(0), b - b.mean(0))
     return float((left - right).norm() / left.norm())
 
 
-pairs = [instance(seed + k) for k in range(instances)]
-measures = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
-local, glob, difference, bound = measures.T
+pairs = [random_gradients(seed + k) for k in range(instances)]
+measures = [skewness(a, b) for a, b in pairs]
+local, glob, difference, bound = np.array([[float(x) for x in row] for row in measures]).T
 
 # %% [markdown]
 # **Identity, bound, and the bound on $K_{\rm loc}$ alone.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
 # noticed.
 
 # %% tags=["hide-input", "nbval-check-output"]
-check(f"the identity holds to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
+errors = [identity_error(a, b) for a, b in pairs]
+errors_of_wrong_sign = [identity_error(a, b, sign=-1.0) for a, b in pairs]
+tolerance = 1 + 1e-12
+
+check(f"the identity holds to 1e-11 on {instances} instances", max(errors) < 1e-11)
 check(
     "|K_loc - K_glob| <= sqrt(2 V_f V_g) on all of them",
-    bool((difference <= bound * (1 + 1e-12)).all()),
+    (difference <= bound * tolerance).all(),
 )
 check(
     "|K_loc| <= |K_glob| + sqrt(2 V_f V_g) on all of them",
-    bool((local <= (glob + bound) * (1 + 1e-12)).all()),
+    (local <= (glob + bound) * tolerance).all(),
 )
-share = (local > bound).mean()
 check(
     "|K_loc| <= sqrt(2 V_f V_g), without K_glob = 0, fails on more than a third of them",
-    bool(share > 1 / 3),
+    (local > bound).mean() > 1 / 3,
 )
-_ = check(
-    "a planted sign error is caught on every instance",
-    min(mismatch(a, b, sign=-1.0) for a, b in pairs) > 1,
-)
+_ = check("a planted sign error is caught on every instance", min(errors_of_wrong_sign) > 1)
 
 # %% [markdown]
 # **Tightness.** We compute the ratio of the two sides of {eq}`eq-skew-bound` for the drifts of {prf:ref}`skew-tight`.
@@ -194,31 +200,41 @@ _ = check(
 # the factor $\frac{\sqrt3}2$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
-right = torch.tensor([[3.0, 0.0, 0.0]]).double()
-up = torch.tensor([[0.0, 0.0, 2.0]]).double()
-tight = skewness(7.0 + weights * right, weights * up - 1.0)
+weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]], dtype=torch.float64)  # of four clients
+x = torch.tensor([[3.0, 0.0, 0.0]], dtype=torch.float64)
+y = torch.tensor([[0.0, 0.0, 2.0]], dtype=torch.float64)
+y_slanted = x / 3 + sqrt(3) / 2 * y  # at 60 degrees to x
+
+
+def ratio_to_bound(x, y):
+    """|K_loc - K_glob| over its bound, for drifts along x and y."""
+    measured = skewness(7.0 + weights * x, weights * y - 1.0)
+    return float(measured.difference / measured.bound)
+
+
 check(
     "orthogonal drifts: the ratio to the bound is 1, to 1e-12",
-    abs(tight.difference / tight.bound - 1).item() < 1e-12,
+    abs(ratio_to_bound(x, y) - 1) < 1e-12,
 )
-slanted = skewness(7.0 + weights * right, weights * (right / 3 + sqrt(3) * up / 2) - 1.0)
 _ = check(
     "drifts at 60 degrees: the ratio is sqrt(3) / 2",
-    abs(slanted.difference / slanted.bound - sqrt(0.75)).item() < 1e-12,
+    abs(ratio_to_bound(x, y_slanted) - sqrt(3) / 2) < 1e-12,
 )
 
 # %% [markdown]
 # **Remark 1.** We compute $K_{\rm glob}$ and $K_{\rm loc}$ at solutions of random instances.
 
 # %% tags=["hide-input", "nbval-check-output"]
-problems = [random_norms(number) for number in range(seed, seed + 10)]
-solutions = [skewness(*client_gradients(p, p.heldout[0])) for p in problems]
+at_solutions = []
+for number in range(seed, seed + 10):
+    problem = random_norms(number)
+    solution = problem.heldout[0]
+    at_solutions.append(skewness(*client_gradients(problem, solution)))
 
-check("at 10 solutions K_glob is 0, to 1e-4", all(s.glob.item() < 1e-4 for s in solutions))
+check("at 10 solutions K_glob is 0, to 1e-4", all(k.glob < 1e-4 for k in at_solutions))
 _ = check(
     "    and K_loc is not 0, and is below the bound",
-    all(0.01 < s.local.item() < s.bound.item() + 1e-4 for s in solutions),
+    all(0.01 < k.local < k.bound + 1e-4 for k in at_solutions),
 )
 
 # %% [markdown]
@@ -231,44 +247,62 @@ _ = check(
 table = data.breast_cancer("malignant")
 paired = neyman_pearson(table.X, table.y, clients=10, seed=seed, dtype=torch.float64)
 labels = paired.data[1][paired.rows]
-rows = paired.rows.gather(1, labels.argsort(dim=1, stable=True))  # class 0 first, as many at each client
-start = int((labels[0] == 0).sum())
-pairings = [replace(paired, rows=torch.cat([rows[:, :start], rows[:, start:].roll(k, 0)], 1)) for k in (0, 1, 2, 5)]
-moved = {}
-turning = {}
-for name, switch in {"hard": Hard(), "soft": Soft(20.0)}.items():
+class_0_first = labels.argsort(dim=1, stable=True)
+rows = paired.rows.gather(1, class_0_first)
+count_0 = int((labels[0] == 0).sum())  # as many at each client
+rows_0 = rows[:, :count_0]
+rows_1 = rows[:, count_0:]
+
+
+def paired_with(shift):
+    """The problem in which client j has its rows of class 0 and those of class 1 of client j - shift."""
+    return replace(paired, rows=torch.cat([rows_0, rows_1.roll(shift, 0)], 1))
+
+
+pairings = [paired_with(shift) for shift in (0, 1, 2, 5)]
+
+
+def local_skewness(problem, w):
+    return float(skewness(*client_gradients(problem, w)).local)
+
+
+model_change = {}  # the largest of an entry of w between pairings
+turning = {}  # the largest |K_loc| over the smallest
+for name, switch in (("hard", Hard()), ("soft", Soft(20.0))):
     for E in (1, 5, 20):
         method = FedSGM(lr=0.3, local_steps=E, participants=10, tolerance=0.1, switch=switch)
-        ends = [run(method, p, rounds=100, progress=False).state.w[0] for p in pairings]
-        moved[name, E] = max((w - ends[0]).abs().max().item() for w in ends)
-        norms = [skewness(*client_gradients(p, ends[0])).local.item() for p in pairings]
+        models = [run(method, p, rounds=100, progress=False).state.w[0] for p in pairings]
+        changes = [float((w - models[0]).abs().max()) for w in models]
+        norms = [local_skewness(problem, models[0]) for problem in pairings]
+        model_change[name, E] = max(changes)
         turning[name, E] = max(norms) / min(norms)
 
-check("hard, E = 1, 5, 20: the model is the same, to 1e-12", max(moved["hard", E] for E in (1, 5, 20)) < 1e-12)
-check("    but the norm of K_loc changes by a tenth or more", min(turning["hard", E] for E in (1, 5, 20)) > 1.1)
-check("soft, E = 1: the model is the same, to 1e-12", moved["soft", 1] < 1e-12)
+check(
+    "hard, E = 1, 5, 20: the model is the same, to 1e-12",
+    all(model_change["hard", E] < 1e-12 for E in (1, 5, 20)),
+)
+check(
+    "    but the norm of K_loc changes by a tenth or more",
+    all(turning["hard", E] > 1.1 for E in (1, 5, 20)),
+)
+check("soft, E = 1: the model is the same, to 1e-12", model_change["soft", 1] < 1e-12)
 _ = check(
     "soft, E = 5, 20: the model changes",
-    min(moved["soft", E] for E in (5, 20)) > 1e-3,
-    f"by {moved['soft', 5]:.2f} and {moved['soft', 20]:.2f}",
+    all(model_change["soft", E] > 1e-3 for E in (5, 20)),
+    f"by {model_change['soft', 5]:.2f} and {model_change['soft', 20]:.2f}",
 )
 
 # %% tags=["hide-input"]
-x = bound[:800]  # more dots hide each other
-axes = {
-    "xscale": "log",
-    "yscale": "log",
-    "xlabel": "sqrt(2 V_f V_g)",
-    "ylabel": "norm",
-    "xlim": (0.3, 20.0),
-}
-
+some_bounds = bound[:800]  # more dots hide each other
+diagonal = np.sort(some_bounds)
 
 fig = plot.figure((5.2, 3.4))
-ax = fig.subplots(subplot_kw=axes)
-ax.plot(x, local[:800], ".", x, difference[:800], ".", markersize=3)
-ax.plot(np.sort(x), np.sort(x), color=plot.COLORS[5])
-ax.legend(["K_loc", "K_loc - K_glob", "bound"], markerscale=4)
+ax = fig.subplots()
+ax.plot(some_bounds, local[:800], ".", markersize=3, label="K_loc")
+ax.plot(some_bounds, difference[:800], ".", markersize=3, label="K_loc - K_glob")
+ax.plot(diagonal, diagonal, color=plot.COLORS[5], label="bound")
+ax.set(xscale="log", yscale="log", xlabel="sqrt(2 V_f V_g)", ylabel="norm", xlim=(0.3, 20.0))
+ax.legend(markerscale=4)
 plot.show(
     fig,
     alt="Norms against the bound on logarithmic axes. All dots of K_loc - K_glob lie below "
