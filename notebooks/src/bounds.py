@@ -83,33 +83,61 @@ health = page.health
 
 # %% tags=["hide-input"]
 labels = ["method", "version", "T", "threshold"]
-theorems = {name: method.label for name, method in METHODS.items()}
 shown = numbers.by_seed({"worst": "reached", "bound": "bound"}, labels).dropna(subset="T")
-distances = numbers.by_seed({"gap": "reached"}, labels, method="weak")["value"]  # to the prox points
+is_reached = shown["metric"] == "reached"
+
+# Theorem F 10 bounds the distance to the prox points.
 is_weak = shown["method"] == "weak"
-shown.loc[is_weak & (shown["metric"] == "reached"), "value"] = distances.to_numpy()
+distances = numbers.by_seed({"gap": "reached"}, labels, method="weak")["value"]
 promised = {run: again(traces[run]).stationarity for run in shown[is_weak]["run"].unique()}
-shown.loc[is_weak & (shown["metric"] == "bound"), "value"] = shown["run"].map(promised)
-tenth = shown["threshold"] == 0.1
-shown.loc[tenth, "version"] = "a tenth of the threshold"
-shown = plot.worded(shown[~tenth | (shown["metric"] == "reached")], method=theorems)
-look = {"errorbar": ("pi", 100), "markers": True, "facet_kws": {"sharey": False, "legend_out": False}}
+shown.loc[is_weak & is_reached, "value"] = distances.to_numpy()
+shown.loc[is_weak & ~is_reached, "value"] = shown["run"].map(promised)
+
+is_tenth = shown["threshold"] == 0.1
+shown.loc[is_tenth, "version"] = "a tenth of the threshold"
+theorems = {name: method.label for name, method in METHODS.items()}
+shown = plot.worded(shown[~is_tenth | is_reached], method=theorems)
 grid = sns.relplot(
-    shown, kind="line", x="T", y="value", hue="version", style="metric", col="method", col_wrap=3, **look
+    shown,
+    kind="line",
+    x="T",
+    y="value",
+    hue="version",
+    style="metric",
+    col="method",
+    col_wrap=3,
+    errorbar=("pi", 100),
+    markers=True,
+    facet_kws={"sharey": False, "legend_out": False},
 )
 grid.set_axis_labels("rounds T", "max(f gap, g)")
-slopes = numbers.rows("slope", labels).fillna({"threshold": 1.0}).sort_values("threshold", ascending=False)
-for name, ax in zip(theorems, grid.axes, strict=True):
-    fitted = slopes[slopes["method"] == name]
+
+slopes = numbers.rows("slope", labels).fillna({"threshold": 1.0})
+slopes = slopes.sort_values("threshold", ascending=False)
+
+
+def write_slopes(ax, method):
+    """The fitted slopes, with their intervals."""
+    fitted = slopes[slopes["method"] == method]
     lines = [f"{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" for row in fitted.itertuples()]
     ax.text(0.03, 0.03, "\n".join(lines), transform=ax.transAxes, fontsize=7)
+
+
+def draw_references(ax, method):
+    """The mean of max(f gap, g) at the start, and the slope -1/2."""
+    run = {"method": method, "version": "printed"}
+    start = page.curves(["T"], DEFAULTS, **run).query("round == 0")
+    ax.axhline(start[["f_gap", "g"]].max(axis=1).mean(), color="gray", linewidth=0.8)
+    T = np.array(page.horizons)
+    first_bound = numbers.rows("bound", ["T"], **run)["value"].max()
+    ax.plot(T, first_bound / 3 * (T / T[0]) ** -0.5, ":", color="gray", linewidth=1.2)
+
+
+for method, ax in zip(theorems, grid.axes, strict=True):
+    write_slopes(ax, method)
     plot.log_ticks(ax, [T for T in page.horizons if str(T)[0] == "1"])
-    if name != "weak":  # whose distance is a square root, of slope -1/4
-        start = page.curves(["T"], DEFAULTS, method=name, version="printed").query("round == 0")
-        ax.axhline(start[["f_gap", "g"]].max(axis=1).mean(), color="gray", linewidth=0.8)
-        first_bound = numbers.rows("bound", ["T"], method=name, version="printed")["value"].max()
-        T = np.array(page.horizons)
-        ax.plot(T, first_bound / 3 * (T / T[0]) ** -0.5, ":", color="gray", linewidth=1.2)
+    if method != "weak":  # whose distance is a square root, of slope -1/4
+        draw_references(ax, method)
 grid.axes[-1].set_ylabel("distance to prox point")
 plot.finish(grid, log=True, size=(8.4, 7.2))
 plot.show(
@@ -126,7 +154,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-labels = {
+runs = {
     "F 3 hard, printed": "hard_printed",
     "F 3 hard, ours": "hard_ours",
     "F 3 hard, a tenth of the threshold": "hard_printed_threshold0.1",
@@ -140,7 +168,8 @@ labels = {
     "F 9 half, minibatches, corrected": "stochastic_corrected",
     "F 10 weakly convex": "weak_printed",
 }
-report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "slope of the bound"}, health)
+measures = {"slope": "slope reached", "slope_bound": "slope of the bound"}
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # Where the objective pulls the model out of the feasible set, hard switching (F Theorem 3) keeps $g(w_t)$ *at the
@@ -161,11 +190,21 @@ report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "sl
 measures = {"gap": "f gap / bound", "g": "g / bound", "worst": "max(f gap, g) / bound"}
 run = {"method": "hard", "version": "printed"}
 shown = numbers.by_seed(measures, ["threshold", "step"], **run).dropna(subset="step")
-bounds = numbers.by_seed({"bound": "bound"}, ["threshold", "step"], **run).set_index("run")["value"]
-shown["value"] /= shown["run"].map(bounds)
+bounds = numbers.by_seed({"bound": "bound"}, ["threshold", "step"], **run)
+bound_of_run = bounds.set_index("run")["value"]
+shown["value"] /= shown["run"].map(bound_of_run)
 shown["times the step"] = shown["step"].map("{:g}".format)
-look = {"marker": "o", "errorbar": ("pi", 100), "facet_kws": {"sharey": False, "legend_out": False}}
-grid = sns.relplot(shown, kind="line", x="threshold", y="value", hue="times the step", col="metric", **look)
+grid = sns.relplot(
+    shown,
+    kind="line",
+    x="threshold",
+    y="value",
+    hue="times the step",
+    col="metric",
+    marker="o",
+    errorbar=("pi", 100),
+    facet_kws={"sharey": False, "legend_out": False},
+)
 for ax in grid.axes[0]:
     ax.set_xscale("symlog", linthresh=0.03)
     ax.set_xticks(page.threshold_factors, [f"{x:g}" for x in page.threshold_factors])
@@ -239,29 +278,63 @@ plot.show(
 # ## Checks
 
 # %% tags=["hide-input", "nbval-check-output"]
-runs = [k.removesuffix(".share") for k in numbers if k.endswith(".share")]
-kept = sum(x <= 1 + 1e-5 for k in runs for x in numbers[f"{k}.share"].per_seed)
-total = sum(len(numbers[f"{k}.share"].per_seed) for k in runs)
-half = sum(x > 0.5 for k in runs for x in numbers[f"{k}.share"].per_seed)
-ours = [numbers[f"stairs_ours_T{T}.share"].value for T in page.stairs]
-printed = [numbers[f"stairs_printed_T{T}.share"].value for T in page.stairs]
-steps = page.stairs_local_steps
-local = [numbers[f"stairs_ours_E{E}.share"].value * sqrt(3 * E - 2) for E in steps]
-tenth = [numbers[f"hard_printed_T{T}_threshold0.1.worst"] for T in page.horizons]
-without_threshold = [numbers[f"hard_printed_T{T}.worst"] for T in page.horizons]
+shares = []  # of the bounds, a number for each pair of a run and an instance
+for name, number in numbers.items():
+    if name.endswith(".share"):
+        shares += number.per_seed
+kept = sum(share <= 1 + 1e-5 for share in shares)
+above_half = sum(share > 0.5 for share in shares)
+check(
+    f"f gap and g are at most their bounds in {kept} of {len(shares)} pairs of a run and an instance",
+    kept == len(shares),
+)
+check(
+    "    one of them exceeds half of its bound in more than a tenth of the pairs",
+    above_half > 0.1 * len(shares),
+)
 
-check(f"f gap and g are at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
-check("    one of them exceeds half of its bound in more than a tenth of the pairs", half > 0.1 * total)
-check("staircase, E = 1: the accuracy is the bound with Gamma_direct, for every T", max(abs(x - 1) for x in ours) < 1e-4)
-check("    and half of the bound with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
-check(f"staircase: accuracy / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
+
+def share_of(run):
+    """The accuracy of a run over its bound."""
+    return numbers[f"{run}.share"].value
+
+
+steps = page.stairs_local_steps
+check(
+    "staircase, E = 1: the accuracy is the bound with Gamma_direct, for every T",
+    all(abs(share_of(f"stairs_ours_T{T}") - 1) < 1e-4 for T in page.stairs),
+)
+check(
+    "    and half of the bound with the printed Gamma",
+    all(abs(share_of(f"stairs_printed_T{T}") - 0.5) < 1e-4 for T in page.stairs),
+)
+check(
+    f"staircase: accuracy / bound is 1 / sqrt(3 E - 2) for E = {steps}",
+    all(abs(share_of(f"stairs_ours_E{E}") * sqrt(3 * E - 2) - 1) < 1e-4 for E in steps),
+)
+
+
+def tenth_is_better(T):
+    """Whether the interval with a tenth of the threshold lies below that with the threshold."""
+    tenth = numbers[f"hard_printed_T{T}_threshold0.1.worst"]
+    whole = numbers[f"hard_printed_T{T}.worst"]
+    return tenth.high < whole.low
+
+
 if page.profile != "quick":
-    check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(tenth, without_threshold, strict=True)))
+    check(
+        "a tenth of the threshold is better at every T (disjoint intervals)",
+        all(tenth_is_better(T) for T in page.horizons),
+    )
 if len(page.stairs) > 1:
-    check("slope on the staircase is -1/2", abs(numbers["stairs_ours.slope"].value + 0.5) < 1e-3)
+    slope = numbers["stairs_ours.slope"]
+    check("slope on the staircase is -1/2", abs(slope.value + 0.5) < 1e-3)
 if len(page.horizons) > 1 and page.profile != "quick":
     slope = numbers["hard_ours.slope"]
-    check("F 3, ours: the interval of the slope lies within [-0.7, -0.25]", -0.7 < slope.low <= slope.high < -0.25)
+    check(
+        "F 3, ours: the interval of the slope lies within [-0.7, -0.25]",
+        -0.7 < slope.low <= slope.high < -0.25,
+    )
 
 # %% [markdown]
 # ## Verdicts

@@ -42,6 +42,7 @@ recompute = False  # compute even what is stored
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import seaborn as sns
 import torch
 
@@ -68,12 +69,18 @@ page = STUDIES["cmoo_toy"].page(globals())
 # %%
 steps = page.local_steps_grid[-1]
 spread = page.spreads[-1]
-clients = {"local_steps": steps, "participants": 20}
-runs = {"fedcmoo": FedCMOO(page.lr, gram=OneWay(Exact()), weights=MinNorm(), **clients)}
-runs["fsmgda"] = FSMGDA(page.lr, **clients)
+fedcmoo = FedCMOO(
+    page.lr,
+    local_steps=steps,
+    participants=20,
+    gram=OneWay(Exact()),
+    weights=MinNorm(),
+)
+fsmgda = FSMGDA(page.lr, local_steps=steps, participants=20)
+setting = f"spread{spread:g}_E{steps}"
 traces = page.run(
     partial(federation, spread=spread),
-    **{f"drift_{name}_spread{spread:g}_E{steps}": method for name, method in runs.items()},
+    **{f"drift_fedcmoo_{setting}": fedcmoo, f"drift_fsmgda_{setting}": fsmgda},
 )
 numbers = page.numbers
 health = page.health
@@ -88,7 +95,9 @@ health = page.health
 # FedCMOO client trains one model on the weighted sum.
 
 # %%
-ends = plot.worded(numbers.by_seed({"stationarity": "least norm at the end"}, ["method", "spread", "E"], part="drift"), method=METHODS)
+measures = {"stationarity": "least norm at the end"}
+ends = numbers.by_seed(measures, ["method", "spread", "E"], part="drift")
+ends = plot.worded(ends, method=METHODS)
 grid = sns.relplot(ends, x="E", hue="method", col="spread", kind="line", **plot.DOTS)
 grid.set_xlabels("local steps E")
 for ax in grid.axes.flat:
@@ -108,10 +117,15 @@ plot.show(
 # same norm:
 
 # %% tags=["hide-input", "nbval-check-output"]
-single = [trace for trace in traces.values() if labels_of(trace).get("E") == 1]
-left = np.array([t.metrics["stationarity"][:, -1] for t in single]).reshape(-1, 2, len(page.seeds))
-if single:
-    check("one local step: both methods end at the same norm, to 1e-5", np.ptp(left, axis=1).max() < 1e-5)
+ends_by_spread = {}  # with one local step, those of both methods
+for trace in traces.values():
+    labels = labels_of(trace)
+    if labels.get("E") == 1:
+        ends_of_methods = ends_by_spread.setdefault(labels["spread"], [])
+        ends_of_methods.append(trace.metrics["stationarity"][:, -1])
+if ends_by_spread:
+    largest = max(np.ptp(ends, axis=0).max() for ends in ends_by_spread.values())
+    check("one local step: both methods end at the same norm, to 1e-5", largest < 1e-5)
 
 # %% [markdown]
 # ## The rate of Corollary 1.1
@@ -123,13 +137,17 @@ if single:
 # $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
 
 # %%
+measures = {"square": r"mean of $|\nabla F\,w|^2$"}
 compression = {"exact": "none", "randk": "Rand-K, half of the entries"}
-squares = plot.worded(numbers.by_seed({"square": r"mean of $|\nabla F\,w|^2$"}, ["method", "T"], part="rate"), method=compression)
-squares = squares.rename(columns={"method": "compression"})
+squares = numbers.by_seed(measures, ["method", "T"], part="rate")
+squares = plot.worded(squares, method=compression).rename(columns={"method": "compression"})
 grid = sns.relplot(squares, x="T", hue="compression", palette="Dark2", kind="line", **plot.DOTS)
+
 horizons = np.unique(squares["T"])
-start = squares[(squares["compression"] == "none") & (squares["T"] == horizons[0])]["value"].mean()
-grid.ax.plot(horizons, 0.7 * start * (horizons / horizons[0]) ** -0.5, "--", color="gray")
+is_start = (squares["compression"] == "none") & (squares["T"] == horizons[0])
+start = squares[is_start]["value"].mean()
+reference = 0.7 * start * (horizons / horizons[0]) ** -0.5
+grid.ax.plot(horizons, reference, "--", color="gray")
 grid.set_xlabels("rounds T")
 plot.log_ticks(grid.ax, horizons)
 plot.finish(grid, log=True, size=(6.2, 3.6))
@@ -145,6 +163,7 @@ plot.show(
 # %%
 report.paper_table(page)
 
+
 # %% [markdown]
 # The measured rate mostly reflects the way to the front. A round moves the model by at most about $\frac1{L\sqrt T}$
 # times the gradient, so the way takes about $\sqrt T$ rounds, a share of $\frac1{\sqrt T}$. The
@@ -155,13 +174,20 @@ report.paper_table(page)
 # $\eta_c=\frac1{L\tau\sqrt{\tau T}}\le\frac1{2L\tau}$:
 
 # %% tags=["hide-input", "nbval-check-output"]
-limit = lambda tau, T: (1 / (tau * np.sqrt(tau * T))) / (1 / (2 * tau))
-check("tau T = 3: eta_c of the corollary exceeds the limit of Lemma 7", limit(1, 3) > 1, f"{limit(1, 3):.2f} times")
+def over_limit(tau, T):
+    """eta_c of the corollary over the limit of Lemma 7."""
+    eta_c = 1 / (tau * np.sqrt(tau * T))
+    limit = 1 / (2 * tau)
+    return eta_c / limit
+
+
+times = over_limit(1, 3)
+check("tau T = 3: eta_c of the corollary exceeds the limit of Lemma 7", times > 1, f"{times:.2f} times")
 try:
     bounds.corollary(bounds.Setting(b=1.0, tau=1, T=3))
 except ValueError as error:
     print(error)
-_ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
+_ = check("tau T = 4: it is at the limit", abs(over_limit(2, 2) - 1) < 1e-12)
 
 # %% [markdown]
 # ## Where preferences stop
@@ -173,21 +199,25 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # round in which the program for the weights has no solution and minimum-norm weights replace it.
 
 # %% tags=["hide-input"]
-edges = {
-    f"M = {M}, eps = {eps:g}": {"part": "edge", "M": M, "eps": eps}
-    for M in page.objectives
-    for eps in page.tolerances
+runs = {}
+for M in page.objectives:
+    for eps in page.tolerances:
+        runs[f"M = {M}, eps = {eps:g}"] = {"part": "edge", "M": M, "eps": eps}
+measures = {
+    "mu": "mu",
+    "spread": "largest / smallest r_k F_k",
+    "stationarity": "least norm",
+    "fallback": "fall-backs per round",
 }
-stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs per round"}
-report.runs_table(numbers, edges, stops, health)
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # For two objectives, solving $\mu=\varepsilon$ yields the largest ratio of the larger $r_kF_k$ to the smaller that
 # $\varepsilon$ allows:
 
 # %%
-two_way = {f"eps = {eps:g}": {"part": "edge", "M": 2, "eps": eps} for eps in page.tolerances}
-report.runs_table(numbers, two_way, {"allowed": "largest ratio that eps allows"}, health)
+runs = {f"eps = {eps:g}": {"part": "edge", "M": 2, "eps": eps} for eps in page.tolerances}
+report.runs_table(numbers, runs, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
 # A test of whether FedCMOO-Pref reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
@@ -202,9 +232,15 @@ report.runs_table(numbers, two_way, {"allowed": "largest ratio that eps allows"}
 # how often a step lowers $\mu$.
 
 # %% tags=["hide-input"]
-probes = {f"M = {M}": {"part": "probe", "M": M} for M in page.objectives}
-measures = {"error": "largest relative error", "falls": "share that falls, step 1e-4", "falls_1": "step 0.01"}
-report.runs_table(numbers, probes, measures | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
+runs = {f"M = {M}": {"part": "probe", "M": M} for M in page.objectives}
+measures = {
+    "error": "largest relative error",
+    "falls": "share that falls, step 1e-4",
+    "falls_1": "step 0.01",
+    "falls_2": "step 0.1",
+    "falls_3": "step 1",
+}
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # The lemma concerns small steps along $-\nabla\mathbf Fa$, but FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
@@ -217,10 +253,15 @@ report.runs_table(numbers, probes, measures | {"falls_2": "step 0.1", "falls_3":
 # table divides its loss by 20 again. The last column is its weight in the last round.
 
 # %% tags=["hide-input"]
-names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
-ends = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"}
-runs = {text: {"part": "scale", "method": method} for text, method in names.items()}
-report.runs_table(numbers, runs, ends, health)
+runs = {
+    "Scalarized": {"part": "scale", "method": "scalarized"},
+    "FedCMOO": {"part": "scale", "method": "fedcmoo"},
+    "FSMGDA": {"part": "scale", "method": "fsmgda"},
+    "Pref, r = (1, 1)": {"part": "scale", "method": "pref"},
+}
+measures = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"}
+report.runs_table(numbers, runs, measures, health)
+
 
 # %% [markdown]
 # The objective with the larger gradients governs the scalarized sum. The *shorter* gradient governs the shortest convex
@@ -229,10 +270,20 @@ report.runs_table(numbers, runs, ends, health)
 # learns this task, and FSMGDA learns the other one much worse than the scalarized sum does.
 
 # %% tags=["hide-input", "nbval-check-output"]
-at = lambda method, key: numbers[f"scale_{method}.{key}"].value
-check("Scalarized has a lower F_1 than FedCMOO and FSMGDA", at("scalarized", "f_1") < min(at("fedcmoo", "f_1"), at("fsmgda", "f_1")))
-check("    and a higher F_2", at("scalarized", "f_2") > max(at("fedcmoo", "f_2"), at("fsmgda", "f_2")))
-_ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("fedcmoo", "weight_1"), at("fsmgda", "weight_1")) < 0.1)
+def in_other_units(method, measure):
+    """A measure of the run in which objective 1 is scaled."""
+    return numbers[f"scale_{method}.{measure}"].value
+
+
+f_1 = {method: in_other_units(method, "f_1") for method in ("scalarized", "fedcmoo", "fsmgda")}
+f_2 = {method: in_other_units(method, "f_2") for method in ("scalarized", "fedcmoo", "fsmgda")}
+weight_1 = [in_other_units(method, "weight_1") for method in ("fedcmoo", "fsmgda")]
+check(
+    "Scalarized has a lower F_1 than FedCMOO and FSMGDA",
+    f_1["scalarized"] < min(f_1["fedcmoo"], f_1["fsmgda"]),
+)
+check("    and a higher F_2", f_2["scalarized"] > max(f_2["fedcmoo"], f_2["fsmgda"]))
+_ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(weight_1) < 0.1)
 
 # %% [markdown]
 # ## Where the paper and its code differ
@@ -245,13 +296,19 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 
 # %% tags=["hide-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
-jacobians = sketches.related_jacobians(rng)
-ten_draws, ninety_draws = (
-    {s: sketches.mean_error(s, jacobians[0], draws, rng) for s in (LowRank(), Masked())}
-    for draws in (10, 90)
+jacobian = sketches.related_jacobians(rng)[0]
+low_rank_10 = sketches.mean_error(LowRank(), jacobian, 10, rng)
+masked_10 = sketches.mean_error(Masked(), jacobian, 10, rng)
+low_rank_90 = sketches.mean_error(LowRank(), jacobian, 90, rng)
+masked_90 = sketches.mean_error(Masked(), jacobian, 90, rng)
+check(
+    "randomized SVD: ninety draws are no better than ten, within 10 %",
+    abs(low_rank_90 / low_rank_10 - 1) < 0.1,
 )
-check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(ninety_draws[LowRank()] / ten_draws[LowRank()] - 1) < 0.1)
-_ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * ninety_draws[Masked()] / ten_draws[Masked()] - 1) < 0.1)
+_ = check(
+    "scaled masks: nine times the draws, a third of the error, within 10 %",
+    abs(3 * masked_90 / masked_10 - 1) < 0.1,
+)
 
 # %% [markdown]
 # **The second term of the two-way estimate.** In FedCMOO's
@@ -261,17 +318,16 @@ _ = check("scaled masks: nine times the draws, a third of the error, within 10 %
 # the table shows the relative error of the estimated Gram matrix of the mean Jacobian.
 
 # %% tags=["hide-input"]
-import pandas as pd
-
-columns = {}
-for count in (2, 11):
-    jacobians_of_tasks = sketches.related_jacobians(rng, tasks=count)
-    columns[f"M = {count}"] = sketches.gram_errors(jacobians_of_tasks, rng)
-errors = pd.DataFrame(columns)
+errors = pd.DataFrame(
+    {
+        "M = 2": sketches.gram_errors(sketches.related_jacobians(rng, tasks=2), rng),
+        "M = 11": sketches.gram_errors(sketches.related_jacobians(rng, tasks=11), rng),
+    }
+)
 displayed(errors.round(3))
 
 # %% tags=["hide-input", "nbval-check-output"]
-one_way, two_way, authors_code, local_gram = (errors.loc[k] for k in errors.index)
+one_way, two_way, authors_code, local_gram = errors.to_numpy()
 check("two-way is better than one-way", (two_way < one_way).all())
 check("the code's second term is worse than Algorithm 6's", (authors_code > two_way).all())
 _ = check("the clients' own Gram matrices alone are worst", (local_gram > one_way).all())
@@ -283,8 +339,9 @@ _ = check("the clients' own Gram matrices alone are worst", (local_gram > one_wa
 # very unequal gradients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-shares = {M: float(np.median(sketches.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}
-for M, share in shares.items():
+for M in (2, 5, 11):
+    rng = np.random.default_rng(0)
+    share = np.median(sketches.gap_closed(M, instances=20, rng=rng))
     check(f"M = {M}: between 80 % and 99 % of the gain", 0.8 < share < 0.99)
 
 # %% [markdown]
