@@ -123,54 +123,107 @@ from papers.kit.display import displayed
 from papers.kit.parameters import settle
 from papers.ssca.leaks import case, combined, fibre, network_gradients, rank, recover
 
-globals().update(settle(globals(), seed=0, instances=(20, 4), pictures=("mnist", "digits"), hidden=(128, 32)))
+globals().update(
+    settle(
+        globals(),
+        seed=0,
+        instances=(20, 4),
+        pictures=("mnist", "digits"),
+        hidden=(128, 32),
+    )
+)
 rng = np.random.default_rng(seed)
-
 
 # %% [markdown]
 # **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a single sample from its messages. For $B=1,4,12$
 # and, above $J$, 15, we compute the distance of the samples from the row space of $\bar B$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-parallel = []
+J = 12
+K = 20
+longest = K**0.5
+parallel_errors = []
 recovery_errors = []
 for _ in range(instances):
-    W1, W2, X, Y = case(rng, 12, 20, 5, 1)
+    W1, W2, X, Y = case(rng, J, K, 5, 1)
     first_layer, second_layer = network_gradients(W1, W2, X, Y)
-    parallel.append(np.linalg.svd(first_layer, compute_uv=False)[1] / np.linalg.norm(first_layer))
-    recovery_errors.append(np.abs(recover(W1, W2, first_layer, second_layer, 20**0.5) - X[0]).max())
-outside = {}
-for B in (1, 4, 12, 15):
-    for _ in range(instances):
-        W1, W2, X, Y = case(rng, 12, 20, 5, B)
-        rows = np.linalg.svd(network_gradients(W1, W2, X, Y)[0])[2][: min(B, 12)]
-        residuals = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
-        outside.setdefault(B, []).append(residuals.max())
+    singular_values = np.linalg.svd(first_layer, compute_uv=False)
+    parallel_errors.append(singular_values[1] / np.linalg.norm(first_layer))
+    recovered = recover(W1, W2, first_layer, second_layer, longest)
+    recovery_errors.append(np.abs(recovered - X[0]).max())
 
-check("B = 1: all rows are parallel, to 1e-12", max(parallel) < 1e-12)
-check(f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times", max(recovery_errors) < 1e-8)
-check("B = 4, 12: the samples lie in the row space, to 1e-6", max(max(outside[B]) for B in (1, 4, 12)) < 1e-6)
-_ = check("B = 15 > J: the samples do not", min(outside[15]) > 1e-3)
+
+def distance_from_span(W1, W2, X, Y):
+    """The largest relative distance of a sample from the row space of the message."""
+    first_layer, _ = network_gradients(W1, W2, X, Y)
+    dimension = min(len(X), J)
+    basis = np.linalg.svd(first_layer).Vh[:dimension]
+    residuals = X - X @ basis.T @ basis
+    distances = np.linalg.norm(residuals, axis=1) / np.linalg.norm(X, axis=1)
+    return distances.max()
+
+
+distances = {}
+for B in (1, 4, 12, 15):
+    batches = [case(rng, J, K, 5, B) for _ in range(instances)]
+    distances[B] = [distance_from_span(*batch) for batch in batches]
+farthest = max(max(distances[B]) for B in (1, 4, 12))
+
+check("B = 1: all rows are parallel, to 1e-12", max(parallel_errors) < 1e-12)
+check(
+    f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times",
+    max(recovery_errors) < 1e-8,
+)
+check("B = 4, 12: the samples lie in the row space, to 1e-6", farthest < 1e-6)
+_ = check("B = 15 > J: the samples do not", min(distances[15]) > 1e-3)
 
 # %% [markdown]
 # **Counting and rank.** With $J=6$, $K=5$ and $L=3$ there are $d=48$ equations. For known labels we compute the rank of
 # the derivative of the messages with respect to the pixels.
 
 # %% tags=["hide-input", "nbval-check-output"]
-ranks = {}
-for B in (1, 2, 4, 8, 9, 10, 12):
-    W1, W2, X, Y = case(rng, 6, 5, 3, B)
-    ranks[B] = rank(3 * W1, 3 * W2, 4 * X - 2, Y)
-d = 128 * 784 + 10 * 128
-K = 784
-free = {B: 78 * (128 + B) - (78 * (128 + B - 78) if min(128, B) >= 78 else 128 * B) for B in (10, 100, 1000)}
+J = 6
+K = 5
+equations = 48
+batch_sizes = (1, 2, 4, 8, 9, 10, 12)
+pixels = [K * B for B in batch_sizes]
+ranks = []
+for B in batch_sizes:
+    W1, W2, X, Y = case(rng, J, K, 3, B)
+    ranks.append(rank(3 * W1, 3 * W2, 4 * X - 2, Y))
+expected = [min(count, equations - J) for count in pixels]
 
-check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(r == min(5 * B, 42) for B, r in ranks.items()))
-check("Y's network: d = 101632, and 784 B <= d - 128 up to B = 129", d == 101632 and (d - 128) // K == 129)
-_ = check("    the clients' view has 9484, 6084, 6084 free dimensions for B = 10, 100, 1000", list(free.values()) == [9484, 6084, 6084])
+cells = 128
+inputs = 784
+d = cells * inputs + 10 * cells
+largest_batch = (d - cells) // inputs
+
+
+def free_dimensions(J, K, B):
+    """The dimension of the pairs W, X with the same product W X, for W `[J, K]` and X `[K, B]`."""
+    rank_of_product = min(J, K, B)
+    rank_of_messages = rank_of_product * (J + B - rank_of_product)
+    return K * (J + B) - rank_of_messages
+
+
+free = [free_dimensions(cells, 78, B) for B in (10, 100, 1000)]
+
+check(
+    "the rank is the smaller of the number of pixels, 5 B, and d - J = 42",
+    ranks == expected,
+)
+check(
+    "Y's network: d = 101632, and 784 B <= d - 128 up to B = 129",
+    d == 101632 and largest_batch == 129,
+)
+_ = check(
+    "    the clients' view has 9484, 6084, 6084 free dimensions for B = 10, 100, 1000",
+    free == [9484, 6084, 6084],
+)
 
 # %% tags=["hide-input"]
-displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B")))
+columns = {"pixels": pixels, "equations": equations, "rank": ranks}
+displayed(pd.DataFrame(columns, index=pd.Index(batch_sizes, name="B")))
 
 # %% [markdown]
 # **Pictures.** We repeat the first check with real pictures and random weights. The full profile uses MNIST with
@@ -183,76 +236,129 @@ displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank
 # server would have to find this point in the space.
 
 # %% tags=["hide-input"]
-table = data.digits() if pictures == "digits" else data.mnist("train")
-scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
+if pictures == "digits":
+    table = data.digits()
+    scale = 16.0
+    side = 8
+else:
+    table = data.mnist("train")
+    scale = 255.0
+    side = 28
 K = side * side
 W1 = rng.uniform(-1, 1, (hidden, K)) / K**0.5
 W2 = rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
 picked_rows = rng.permutation(len(table.y))[:100]
 X = table.X[picked_rows].flatten(1).double().numpy() / scale
 Y = np.eye(10)[table.y[picked_rows].numpy()]
-row = {}
-nearest = {}
-for B in (1, 2, 10, 100):
+picture = X[0]
+
+
+def read_off(B):
+    """What the message of the first B samples shows: the sample itself for B = 1."""
     first_layer, second_layer = network_gradients(W1, W2, X[:B], Y[:B])
-    row[B] = recover(W1, W2, first_layer, second_layer, K**0.5) if B == 1 else combined(first_layer)
-    basis = np.linalg.svd(first_layer, full_matrices=False)[2][: min(B, hidden)]
-    nearest[B] = X[0] @ basis.T @ basis
+    if B == 1:
+        return recover(W1, W2, first_layer, second_layer, K**0.5)
+    return combined(first_layer)
+
+
+def nearest_in_span(B):
+    """The point of the row space of the message that is nearest to the first picture."""
+    first_layer, _ = network_gradients(W1, W2, X[:B], Y[:B])
+    dimension = min(B, hidden)
+    basis = np.linalg.svd(first_layer, full_matrices=False).Vh[:dimension]
+    return picture @ basis.T @ basis
+
+
+batch_sizes = (1, 2, 10, 100)
+shown = {B: read_off(B) for B in batch_sizes}
+nearest = {B: nearest_in_span(B) for B in batch_sizes}
 
 # %% tags=["hide-input"]
-titles = ["the picture", *(f"read off, B = {B}" for B in row), "the picture", *(f"in the span, B = {B}" for B in row)]
-shown = list(zip(titles, [X[0], *row.values(), X[0], *nearest.values()], strict=True))
+def draw_picture(ax, pixels, title):
+    """One picture, black to white."""
+    ax.imshow(pixels.reshape(side, side), cmap="gray", vmin=0, vmax=1)
+    ax.set_title(title, fontsize=8)
+    ax.set_axis_off()
 
 
 fig = plot.figure((7.5, 3.6))
-for ax, (title, x) in zip(fig.subplots(2, 5).flat, shown, strict=True):
-    ax.imshow(x.reshape(side, side), cmap="gray", vmin=0, vmax=1)
-    ax.set_title(title, fontsize=8)
-    ax.set_axis_off()
-plot.show(fig, alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.", caption="From one sample the message reveals the picture; from a larger batch it reveals a superposition (above). The point of the row space that is nearest to the picture (below) is the picture itself until the batch is larger than the network is wide.",
+upper, lower = fig.subplots(2, 5)
+draw_picture(upper[0], picture, "the picture")
+draw_picture(lower[0], picture, "the picture")
+for column, B in enumerate(batch_sizes, 1):
+    draw_picture(upper[column], shown[B], f"read off, B = {B}")
+    draw_picture(lower[column], nearest[B], f"in the span, B = {B}")
+plot.show(
+    fig,
+    alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.",
+    caption="From one sample the message reveals the picture; from a larger batch it reveals a superposition (above). The point of the row space that is nearest to the picture (below) is the picture itself until the batch is larger than the network is wide.",
 )
 
 # %% tags=["hide-input"]
-equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}
-correlation = {B: np.corrcoef(row[B], X[0])[0, 1] for B in row}
-error = {B: np.linalg.norm(nearest[B] - X[0]) / np.linalg.norm(X[0]) for B in row}
-displayed(pd.DataFrame(
-    {
-        "pixels": [e[1] for e in equations.values()],
-        "equations": [e[0] for e in equations.values()],
-        "enough by counting": ["yes" if e[0] >= e[1] else "no" for e in equations.values()],
-        "correlation of read-off and picture": [f"{c:.2f}" for c in correlation.values()],
-        "distance of span and picture": [
-            f"{e:.1e}" if e > 1e-12 else "below 1e-12" for e in error.values()
-        ],
-    },
-    index=pd.Index(row, name="B"),
-))
+equations = hidden * K + 10 * hidden - hidden
+error = {}
+rows = {}
+for B in batch_sizes:
+    pixels = K * B
+    correlation = np.corrcoef(shown[B], picture)[0, 1]
+    error[B] = np.linalg.norm(nearest[B] - picture) / np.linalg.norm(picture)
+    rows[B] = {
+        "pixels": pixels,
+        "equations": equations,
+        "enough by counting": "yes" if equations >= pixels else "no",
+        "correlation of read-off and picture": f"{correlation:.2f}",
+        "distance of span and picture": f"{error[B]:.1e}"
+        if error[B] > 1e-12
+        else "below 1e-12",
+    }
+displayed(pd.DataFrame.from_dict(rows, orient="index").rename_axis("B"))
 
 # %% tags=["hide-input", "nbval-check-output"]
-check("B = 1: the picture is recovered, to 1e-6", np.abs(row[1] - X[0]).max() < 1e-6)
-check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - X[0]).max() for B in (2, 10, 100)) > 0.1)
-_ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
+superposed = [np.abs(shown[B] - picture).max() for B in (2, 10, 100)]
+
+check("B = 1: the picture is recovered, to 1e-6", np.abs(shown[1] - picture).max() < 1e-6)
+check("B = 2, 10, 100: the largest row is not the picture", max(superposed) > 0.1)
+_ = check(
+    "B = 2, 10: the picture lies in the span, to 1e-4", max(error[2], error[10]) < 1e-4
+)
 
 # %% [markdown]
 # **The gauge.** To check {prf:ref}`ssca-lemma-gauge`, we compute the dimension of the set of solutions for random
 # matrices, also for two rounds with different weights. We then recover a batch of 40 from 3 known samples.
 
 # %% tags=["hide-input", "nbval-check-output"]
-dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
-formula = {(J, K, B): K * K if min(J, B) >= K else K * (J + B) - J * B for J, K, B in dims}
-rounds = fibre(rng.standard_normal((10, 3)), rng.standard_normal((3, 20)))  # weights of two rounds, one below the other
+dimensions = []
+expected = []
+for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4)):
+    W = rng.standard_normal((J, K))
+    X = rng.standard_normal((K, B))
+    dimensions.append(fibre(W, X))
+    expected.append(free_dimensions(J, K, B))
+two_rounds = rng.standard_normal((10, 3))  # weights of two rounds, one below the other
+dimension_of_two_rounds = fibre(two_rounds, rng.standard_normal((3, 20)))
+
 W = rng.standard_normal((5, 3))
 X = rng.random((3, 40))
-guess = (W @ X)[:, :3] @ np.linalg.inv(X[:, :3])
-read = np.linalg.lstsq(guess, W @ X, rcond=None)[0]
+messages = W @ X
+W_from_known = messages[:, :3] @ np.linalg.inv(X[:, :3])
+X_from_known = np.linalg.lstsq(W_from_known, messages, rcond=None)[0]
 G = rng.standard_normal((3, 3))
+other_messages = W @ np.linalg.inv(G) @ (G @ X)
 
-check("the dimension agrees with the formula in all four cases", dims == formula)
-check("    the dimension is 9 for B = 20, with 100 equations and 75 unknowns", dims[5, 3, 20] == 9)
-check("two rounds with other weights: the dimension is still 9", rounds == 9)
-check("another pair yields the same messages, to 1e-9", np.abs(W @ np.linalg.inv(G) @ (G @ X) - W @ X).max() < 1e-9)
-_ = check("3 known samples reveal all 40, to 1e-9", np.abs(read - X).max() < 1e-9)
+check("the dimension agrees with the formula in all four cases", dimensions == expected)
+check(
+    "    the dimension is 9 for B = 20, with 100 equations and 75 unknowns",
+    dimensions[2] == 9,
+)
+check(
+    "two rounds with other weights: the dimension is still 9",
+    dimension_of_two_rounds == 9,
+)
+check(
+    "another pair yields the same messages, to 1e-9",
+    np.abs(other_messages - messages).max() < 1e-9,
+)
+_ = check("3 known samples reveal all 40, to 1e-9", np.abs(X_from_known - X).max() < 1e-9)
 
 # %% [markdown]
 # The checks are in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.

@@ -6,6 +6,9 @@ swish cells, L softmax outputs, no biases.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import product
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -20,11 +23,15 @@ def network_gradients(W1: Array, W2: Array, X: Array, Y: Array) -> tuple[Array, 
     """(33) and (34), the gradients of the cross-entropy of a batch X `[B, K]`, Y `[B, L]`."""
     z = X @ W1.T
     sigmoid = 1 / (1 + np.exp(-z))
-    logits = (z * sigmoid) @ W2.T
+    swish = z * sigmoid
+    swish_slope = sigmoid * (1 + z * (1 - sigmoid))
+    logits = swish @ W2.T
     odds = np.exp(logits - logits.max(1, keepdims=True))
-    error = (odds / odds.sum(1, keepdims=True) - Y) / len(X)
-    slope = sigmoid * (1 + z * (1 - sigmoid))
-    return (error @ W2 * slope).T @ X, error.T @ (z * sigmoid)
+    probabilities = odds / odds.sum(1, keepdims=True)
+    error = (probabilities - Y) / len(X)
+    first_gradient = (error @ W2 * swish_slope).T @ X
+    second_gradient = error.T @ swish
+    return first_gradient, second_gradient
 
 
 def recover(
@@ -34,24 +41,26 @@ def recover(
 
     Its direction is that of the largest row of `first`; its length and its label are searched for.
     """
-    row = first_gradient[np.square(first_gradient).sum(1).argmax()]
-    unit = row / np.linalg.norm(row) * np.sign(row.sum())
+    row = largest_row(first_gradient)
+    unit = row / np.linalg.norm(row)
 
     def wrong(length: float, label: int) -> float:
-        gradients = network_gradients(W1, W2, length * unit[None], np.eye(len(W2))[[label]])
-        return float(
-            np.square(gradients[0] - first_gradient).sum()
-            + np.square(gradients[1] - second_gradient).sum()
-        )
+        Y = np.eye(len(W2))[[label]]
+        first, second = network_gradients(W1, W2, length * unit[None], Y)
+        first_error = np.square(first - first_gradient).sum()
+        second_error = np.square(second - second_gradient).sum()
+        return float(first_error + second_error)
 
-    grid = np.linspace(0, longest, 201)[1:]
-    label, near = min(
-        ((label, length) for label in range(len(W2)) for length in grid),
-        key=lambda pair: wrong(pair[1], pair[0]),
-    )
-    ends = (near - longest / 200, near + longest / 200)
+    lengths = np.linspace(0, longest, 201)[1:]
+    pairs = product(range(len(W2)), lengths)
+    label, near = min(pairs, key=lambda pair: wrong(pair[1], pair[0]))
+    spacing = longest / 200
     best = minimize_scalar(
-        lambda length: wrong(length, label), bounds=ends, method="bounded", options={"xatol": 1e-12}
+        wrong,
+        args=(label,),
+        bounds=(near - spacing, near + spacing),
+        method="bounded",
+        options={"xatol": 1e-12},
     )
     return np.asarray(best.x * unit)
 
@@ -60,7 +69,9 @@ def case(rng: np.random.Generator, J: int, K: int, L: int, B: int) -> tuple[Arra
     """A random network and a random batch: W1, W2, X, Y."""
     W1 = rng.uniform(-1, 1, (J, K)) / K**0.5
     W2 = rng.uniform(-1, 1, (L, J)) / J**0.5
-    return W1, W2, rng.random((B, K)), np.eye(L)[rng.integers(L, size=B)]
+    X = rng.random((B, K))
+    Y = np.eye(L)[rng.integers(L, size=B)]
+    return W1, W2, X, Y
 
 
 def rank(W1: Array, W2: Array, X: Array, Y: Array) -> int:
@@ -68,16 +79,25 @@ def rank(W1: Array, W2: Array, X: Array, Y: Array) -> int:
 
     Where it is the number of entries of X, no other batch near X has the same message.
     """
-    columns = []
-    for k in range(X.size):
-        h = 1e-5 * np.eye(X.size)[k].reshape(X.shape)
-        ends = [
-            np.concatenate([g.ravel() for g in network_gradients(W1, W2, X + s * h, Y)])
-            for s in (1, -1)
-        ]
-        columns.append((ends[0] - ends[1]) / 2e-5)
-    sizes = np.linalg.svd(np.array(columns), compute_uv=False)
+
+    def message(samples: Array) -> Array:
+        first, second = network_gradients(W1, W2, samples, Y)
+        return np.concatenate([first.ravel(), second.ravel()])
+
+    step = 1e-5
+    derivatives = []
+    for pixel in np.eye(X.size):
+        move = step * pixel.reshape(X.shape)
+        change = message(X + move) - message(X - move)
+        derivatives.append(change / (2 * step))
+    sizes = np.linalg.svd(np.array(derivatives), compute_uv=False)
     return int((sizes > 1e-7 * sizes[0]).sum())
+
+
+def largest_row(matrix: Array) -> Array:
+    """The row with the largest norm, with the sign that makes its sum positive."""
+    row = matrix[np.square(matrix).sum(1).argmax()]
+    return np.asarray(row * np.sign(row.sum()))
 
 
 def combined(first_gradient: Array) -> Array:
@@ -85,8 +105,7 @@ def combined(first_gradient: Array) -> Array:
 
     Its sign is the one with which most of it is positive, as it would be for one picture.
     """
-    row = first_gradient[np.square(first_gradient).sum(1).argmax()]
-    row = row * np.sign(row.sum())
+    row = largest_row(first_gradient)
     low = row.min()
     high = row.max()
     return np.asarray((row - low) / (high - low))
@@ -94,9 +113,10 @@ def combined(first_gradient: Array) -> Array:
 
 def fibre(W: Array, X: Array) -> int:
     """Dimension of the pairs near (W, X) with the same product W X."""
-    left = np.kron(W, np.eye(X.shape[1]))  # derivative of W X by X
-    right = np.kron(np.eye(W.shape[0]), X.T)  # and by W
-    return W.size + X.size - int(np.linalg.matrix_rank(np.hstack([right, left])))
+    by_W = np.kron(np.eye(W.shape[0]), X.T)
+    by_X = np.kron(W, np.eye(X.shape[1]))
+    derivative = np.hstack([by_W, by_X])
+    return W.size + X.size - int(np.linalg.matrix_rank(derivative))
 
 
 def leaked(networks: int = 10) -> dict[str, Number]:
@@ -106,15 +126,17 @@ def leaked(networks: int = 10) -> dict[str, Number]:
     be changed in without a change of the message; the same of the other clients' view.
     """
     rng = np.random.default_rng(SEED)
-    values: dict[str, list[float]] = {}
+    values: defaultdict[str, list[float]] = defaultdict(list)
     for _ in range(networks):
         W1, W2, X, Y = case(rng, 12, 20, 5, 1)
-        read = recover(W1, W2, *network_gradients(W1, W2, X, Y), 20**0.5)
-        values.setdefault("error_B1", []).append(float(np.abs(read - X[0]).max()))
+        first_gradient, second_gradient = network_gradients(W1, W2, X, Y)
+        recovered = recover(W1, W2, first_gradient, second_gradient, 20**0.5)
+        values["error_B1"].append(float(np.abs(recovered - X[0]).max()))
         for B in BATCHES:
             W1, W2, X, Y = case(rng, 6, 5, 3, B)
-            left = X.size - rank(3 * W1, 3 * W2, 4 * X - 2, Y)
-            values.setdefault(f"free_B{B}", []).append(left)
-        matrices = rng.standard_normal((5, 3)), rng.standard_normal((3, 20))
-        values.setdefault("free_clients", []).append(fibre(*matrices))
+            free = X.size - rank(3 * W1, 3 * W2, 4 * X - 2, Y)
+            values[f"free_B{B}"].append(free)
+        W = rng.standard_normal((5, 3))
+        X = rng.standard_normal((3, 20))
+        values["free_clients"].append(fibre(W, X))
     return {key: mean(x) for key, x in values.items()}
