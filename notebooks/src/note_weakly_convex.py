@@ -306,15 +306,19 @@ rounds = None  # T of the runs for Theorem 10; None: 20000 in the full profile, 
 delta = 0.1  # allowed probability of failure
 
 # %% tags=["hide-input"]
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from fedlib import run
 from fedlib.algorithms import FedSGM
+from papers.fedsgm.checks import share
 from papers.fedsgm.gamma import gamma_local, step_size
 from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
 from papers.fedsgm.problems.weakly_convex import (
@@ -339,22 +343,42 @@ N = 10
 rng = torch.Generator().manual_seed(seed)
 points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ in range(10)]
 
+
+def path_of(trace):
+    """The models w_t of all runs and rounds, `[S, T, 2]`."""
+    return np.stack([trace.of_rounds("w1"), trace.of_rounds("w2")], -1)
+
+
+def good_rounds(trace):
+    """Which rounds used the objective, `[S, T]`."""
+    return trace.info["sigma"] == 0
+
+
 # %% [markdown]
 # **Lemma 10.** We solve the prox problem of every instance at ten points for three weights $\hat\rho$, and compare its
 # multiplier with $\Lambda$ and $\Lambda_{1/4}$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-weights = (1.1 * rho, 3 * rho, 20 * rho)
-solved = {(r, s, i): prox_point(instance(s), points[i], r) for r in weights for s in seeds for i in range(10)}
-multipliers = {(s, r): max(solved[r, s, i].multiplier for i in range(10)) for r in weights for s in seeds}
-printed, quarter = (
-    max(m / multiplier_bound(D, G, r, slater_slack(instance(s)), x) for (s, r), m in multipliers.items())
-    for x in (1.0, 0.25)
-)
-residual = max(p.residual for p in solved.values())
+solutions = {}  # (rho_hat, instance, number of the point) -> its prox point
+for rho_hat, s, i in product((1.1 * rho, 3 * rho, 20 * rho), seeds, range(10)):
+    solutions[rho_hat, s, i] = prox_point(instance(s), points[i], rho_hat)
+total = len(solutions)
 
-total = len(solved)
-check(f"KKT residual below 1e-4 in all {total} prox problems", residual < 1e-4)
+
+def largest_ratio(share):
+    """The largest multiplier over its bound with `share` times rho_hat D^2."""
+    ratios = []
+    for (rho_hat, s, _), solution in solutions.items():
+        limit = multiplier_bound(D, G, rho_hat, slater_slack(instance(s)), share)
+        ratios.append(solution.multiplier / limit)
+    return max(ratios)
+
+
+largest_residual = max(solution.residual for solution in solutions.values())
+printed = largest_ratio(1.0)
+quarter = largest_ratio(0.25)
+
+check(f"KKT residual below 1e-4 in all {total} prox problems", largest_residual < 1e-4)
 check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
 _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
 
@@ -365,39 +389,55 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # growing $\hat\rho$:
 
 # %% tags=["hide-input", "nbval-check-output"]
-unit = torch.ones(1, 1).double()
-segment = clipped_distances(-0.9 * unit, -0.999 * unit, 0.999, 0.1, 1.0, unit[0])
-sharp = [
-    prox_point(segment, unit[0], r).multiplier / multiplier_bound(D, G, r, slater_slack(segment), 0.25)
-    for r in (20.0, 100.0, 500.0)
-]
+one = torch.ones(1, 1, dtype=torch.float64)
+segment = clipped_distances(-0.9 * one, -0.999 * one, 0.999, 0.1, 1.0, one[0])
 
-print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
-_ = check("the multiplier comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
+
+def sharpness(rho_hat):
+    """The multiplier at w = 1 over its bound."""
+    limit = multiplier_bound(D, G, rho_hat, slater_slack(segment), 0.25)
+    return prox_point(segment, one[0], rho_hat).multiplier / limit
+
+
+ratios = [sharpness(rho_hat) for rho_hat in (20.0, 100.0, 500.0)]
+
+print("multiplier / bound with a quarter:", *(f"{ratio:.3f}" for ratio in ratios))
+_ = check(
+    "the multiplier comes within 1 % of the bound at rho_hat = 500, and grows",
+    0.99 < ratios[-1] <= 1 and ratios == sorted(ratios),
+)
 
 # %% [markdown]
 # **Lemma 11 and the gain of a good round.** At the points of the check of Lemma 10 we compare both sides of
 # {prf:ref}`weak-lemma-lagrangian` and, for $E\in\{1,2,5\}$ and two step sizes, both sides of {prf:ref}`weak-lemma-11`.
 
 # %% tags=["hide-input", "nbval-check-output"]
-cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
 sides = []
-for s, i, E, lr in cases:
-    y = torch.from_numpy(solved[3 * rho, s, i].y)
+for s, i, E, lr in product(seeds, range(10), (1, 2, 5), (0.01, 0.1)):
+    y = torch.from_numpy(solutions[3 * rho, s, i].y)
     sides.append(lemma_11(instance(s), points[i], y, E, lr))
 left, right, curvature = np.array(sides).T
-gain = []
-for (r, s, i), p in solved.items():
-    (f, g), (f_hat, _) = (instance(s).mean_losses(w) for w in (points[i], torch.from_numpy(p.y)))
-    gain.append([float(f - f_hat) + p.multiplier * float(g), (r - rho / 2) * p.distance**2, r * p.distance**2])
-gained, expected, too_much = np.array(gain).T
 
-kept_bound = int((left <= right + curvature).sum())
-check(f"Lemma 11 on {kept_bound} of {len(cases)} cases", kept_bound == len(cases))
+gained = []
+expected = []
+too_much = []
+for (rho_hat, s, i), solution in solutions.items():
+    f, g = instance(s).mean_losses(points[i])
+    f_at_y, _ = instance(s).mean_losses(torch.from_numpy(solution.y))
+    gained.append(float(f - f_at_y) + solution.multiplier * float(g))
+    expected.append((rho_hat - rho / 2) * solution.distance**2)
+    too_much.append(rho_hat * solution.distance**2)
+gained = np.array(gained)
+
+holds = left <= right + curvature
+check(f"Lemma 11 on {holds.sum()} of {len(sides)} cases", holds.all())
 check("    without its last term, rho d^2, it fails on some", (left > right).any())
-kept_bound = int((gained >= expected - 1e-7).sum())
-check(f"gain of a good round on {kept_bound} of {total} prox problems", kept_bound == total)
-_ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some", (gained < too_much - 1e-7).any())
+holds = gained >= np.array(expected) - 1e-7
+check(f"gain of a good round on {holds.sum()} of {total} prox problems", holds.all())
+_ = check(
+    "    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
+    (gained < np.array(too_much) - 1e-7).any(),
+)
 
 # %% [markdown]
 # **Regret.** Along runs with all clients ($\zeta_t=\Delta_t$), we compare the left side of {eq}`eq-weak-regret` (the
@@ -406,42 +446,73 @@ _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
 
 # %% tags=["hide-input", "nbval-check-output"]
 horizon = {"quick": 40, "full": 150}[profile]
-fewer_seeds = list(seeds)[: instances // 4]
+fewer_seeds = seeds[: instances // 4]
+
+
+class Ratios(NamedTuple):
+    """The largest regret over its two bounds."""
+
+    proved: float
+    direct: float
+    bad_rounds: float  # share of the rounds that used the constraint
+
+
+def left_side(solutions, g, good, modulus):
+    """The regret of one run, from the prox points and g of its rounds."""
+    distance = np.array([solution.distance for solution in solutions])
+    multiplier = np.array([solution.multiplier for solution in solutions])
+    terms = np.where(good, modulus * distance**2 - multiplier * g, g)
+    return terms.mean()
 
 
 def right_side(E, lr, gamma, share):
-    return D**2 / (2 * lr * E * horizon) + lr * G**2 * gamma + share * lr**2 * rho * E**2 * G**2
+    """The bound on the regret; `share` is the factor of the term with rho."""
+    start = D**2 / (2 * lr * E * horizon)
+    return start + lr * G**2 * gamma + share * lr**2 * rho * E**2 * G**2
 
 
-def left_side(prox, g, good, rho_hat, factor):
-    d2, lam = (np.array([getattr(p, k) for p in prox]) for k in ("distance", "multiplier"))
-    return np.where(good, (rho_hat - factor * rho) * d2**2 - lam * g, g).mean()
-
-
-ratios = {}
-bad_rounds = []
-for E, rho_hat in ((1, 3 * rho), (4, 3 * rho), (4, 1.2 * rho)):
-    lr = step_size(D, G, E, horizon, gamma_local(E, "proved"))
+def regret_ratios(E, rho_hat):
+    """Runs with E local steps, and their regret over both bounds."""
+    gamma_proved = gamma_local(E, "proved")
+    gamma_direct = 1.5 * E - 1 + (E - 1) * rho * D / (2 * G)
+    lr = step_size(D, G, E, horizon, gamma_proved)
     algorithm = FedSGM(lr=lr, local_steps=E, participants=N, tolerance=0.05)
     trace = run(algorithm, instance, rounds=horizon, seeds=fewer_seeds, progress=False)
-    path = np.stack([trace.of_rounds("w1"), trace.of_rounds("w2")], -1)
-    prox = [[prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(x)] for s, x in zip(fewer_seeds, path, strict=True)]
-    g = trace.of_rounds("g")
-    good = trace.info["sigma"] == 0
-    bad_rounds.append(1 - good.mean())
-    gamma_w = 1.5 * E - 1 + (E - 1) * rho * D / (2 * G)
-    sums = [[left_side(*x, rho_hat, k) for x in zip(prox, g, good, strict=True)] for k in (1.5, 1.0)]
-    limits = (right_side(E, lr, gamma_local(E, "proved"), 0.5), right_side(E, lr, gamma_w, 1 / 6))
-    ratios[E, rho_hat / rho] = np.max(sums, axis=1) / limits
+    by_run = zip(fewer_seeds, path_of(trace), trace.of_rounds("g"), good_rounds(trace), strict=True)
+    regret_proved = []
+    regret_direct = []
+    for s, path, g, good in by_run:
+        solutions = [prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(path)]
+        regret_proved.append(left_side(solutions, g, good, rho_hat - 1.5 * rho))
+        regret_direct.append(left_side(solutions, g, good, rho_hat - rho))
+    return Ratios(
+        proved=max(regret_proved) / right_side(E, lr, gamma_proved, share=1 / 2),
+        direct=max(regret_direct) / right_side(E, lr, gamma_direct, share=1 / 6),
+        bad_rounds=1 - good_rounds(trace).mean(),
+    )
 
-for (E, r), (proved, direct) in ratios.items():
-    check(f"E={E}, rho_hat = {r:g} rho: regret <= bound on {len(fewer_seeds)} runs, proved and direct", max(proved, direct) <= 1)
-check("    and it is not far below: some ratio is above 0.1", np.max(list(ratios.values())) > 0.1)
-_ = check("    rounds of both kinds occur (between 1 and 99 %)", 0.01 < min(bad_rounds) <= max(bad_rounds) < 0.99)
+
+ratios = {(E, times): regret_ratios(E, times * rho) for E, times in ((1, 3), (4, 3), (4, 1.2))}
+
+for (E, times), ratio in ratios.items():
+    check(
+        f"E={E}, rho_hat = {times:g} rho: regret <= bound on {len(fewer_seeds)} runs, proved and direct",
+        max(ratio.proved, ratio.direct) <= 1,
+    )
+largest = max(max(ratio.proved, ratio.direct) for ratio in ratios.values())
+check("    and it is not far below: some ratio is above 0.1", largest > 0.1)
+bad_rounds = [ratio.bad_rounds for ratio in ratios.values()]
+_ = check(
+    "    rounds of both kinds occur (between 1 and 99 %)",
+    0.01 < min(bad_rounds) <= max(bad_rounds) < 0.99,
+)
 
 # %% tags=["hide-input"]
-for (E, r), pair in ratios.items():
-    print(f"E={E}, rho_hat = {r:g} rho: largest regret / bound {pair[0]:.2f} proved, {pair[1]:.2f} direct")
+for (E, times), ratio in ratios.items():
+    print(
+        f"E={E}, rho_hat = {times:g} rho: largest regret / bound "
+        f"{ratio.proved:.2f} proved, {ratio.direct:.2f} direct"
+    )
 
 # %% [markdown]
 # **The term $\frac{D^2\rho}{8ET}$.** We check the last equation of step 1 in the proof of {prf:ref}`weak-theorem` at
@@ -449,11 +520,15 @@ for (E, r), pair in ratios.items():
 
 # %% tags=["hide-input", "nbval-check-output"]
 letters = np.random.default_rng(seed).uniform(0.1, 10, (100, 3))
-errors = [
-    step_size(d, x, E, T, 2 * E**2) ** 2 * r * E**2 * x**2 / 2 / (d**2 * r / (8 * E * T)) - 1
-    for (d, x, r), E, T in zip(letters, [1, 2, 5, 10] * 25, range(10, 110), strict=True)
-]
-_ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", np.abs(errors).max() < 1e-12)
+errors = []
+for number, (diameter, lipschitz, curvature) in enumerate(letters):
+    E = (1, 2, 5, 10)[number % 4]
+    T = 10 + number
+    lr = step_size(diameter, lipschitz, E, T, 2 * E**2)
+    left = lr**2 * curvature * E**2 * lipschitz**2 / 2
+    right = diameter**2 * curvature / (8 * E * T)
+    errors.append(abs(left / right - 1))
+_ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", max(errors) < 1e-12)
 
 # %% [markdown]
 # **Theorem 10.** We compare the means of $d_t$ (over some 50 evenly spaced good rounds) and of $g$ (over all good
@@ -465,46 +540,106 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 rho_hat = 3 * rho
 n = 5
 E = 1
-spread = 0.01
-runs = list(seeds)[: instances // 2][:10]
-unequal = cache(lambda s: random_clipped(s, spread=spread))
+runs = seeds[: min(instances // 2, 10)]
+
+
+@cache
+def unequal(s):
+    return random_clipped(s, spread=0.01)
+
+
+problems = [instance(s) for s in runs] + [unequal(s) for s in runs]
+Lambda = multiplier_bound(D, G, rho_hat, min(map(slater_slack, problems)))
 sigma = max(value_spread(unequal(s)) for s in runs)
-slack = min(slater_slack(p(s)) for p in (instance, unequal) for s in runs)
-Lambda = multiplier_bound(D, G, rho_hat, slack)
-exact, noisy = (
-    theorem_10(Setting(D=D, G=G, E=E, T=rounds, N=N, n=n, sigma=x, delta=delta), rho, Lambda)
-    for x in (0.0, sigma)
-)
+setting = Setting(D=D, G=G, E=E, T=rounds, N=N, n=n, delta=delta)
+exact = theorem_10(setting, rho, Lambda)
+noisy = theorem_10(replace(setting, sigma=sigma), rho, Lambda)
 error = (noisy.accuracy - exact.accuracy) / (2 * (1 + Lambda))
-# label -> problem, threshold, accuracy of g, and rho_hat less what the theorem subtracts
-settings = {
-    "sigma = 0, printed": (instance, exact.tolerance, exact.accuracy, rho_hat - 2 * rho),
-    "sigma > 0, printed": (unequal, noisy.tolerance, noisy.accuracy, rho_hat - 2 * rho),
-    "sigma > 0, ours": (unequal, exact.accuracy + error, exact.accuracy + 2 * error, rho_hat - 1.5 * rho),
+
+
+class Version(NamedTuple):
+    """A version of the theorem, and the problem that it is tried on."""
+
+    problem: Callable
+    tolerance: float
+    accuracy: float  # of g
+    modulus: float  # rho_hat less what the theorem subtracts
+
+    @property
+    def distance_bound(self):
+        """The bound on the mean of d_t."""
+        return sqrt((1 + Lambda) * self.accuracy / self.modulus)
+
+
+class Measured(NamedTuple):
+    """What runs of a version give; the means are over good rounds, `[runs]`."""
+
+    distance: np.ndarray
+    g: np.ndarray
+    bad_rounds: float  # share of the rounds that used the constraint
+
+
+def measure(trace, problem):
+    """The means over the good rounds of every run; the distance in some 50 of them."""
+    by_run = zip(runs, path_of(trace), trace.of_rounds("g"), good_rounds(trace), strict=True)
+    distances = []
+    values = []
+    for s, path, g, good in by_run:
+        numbers = np.flatnonzero(good)
+        some = numbers[:: max(1, len(numbers) // 50)]
+        distances.append(stationarity(problem(s), path[some], rho_hat).mean())
+        values.append(g[good].mean())
+    return Measured(np.array(distances), np.array(values), 1 - good_rounds(trace).mean())
+
+
+versions = {
+    "sigma = 0, printed": Version(
+        problem=instance,
+        tolerance=exact.tolerance,
+        accuracy=exact.accuracy,
+        modulus=rho_hat - 2 * rho,
+    ),
+    "sigma > 0, printed": Version(
+        problem=unequal,
+        tolerance=noisy.tolerance,
+        accuracy=noisy.accuracy,
+        modulus=rho_hat - 2 * rho,
+    ),
+    "sigma > 0, ours": Version(
+        problem=unequal,
+        tolerance=exact.accuracy + error,
+        accuracy=exact.accuracy + 2 * error,
+        modulus=rho_hat - 1.5 * rho,
+    ),
 }
-
-
-def sampled_distance(problem, path, good):
-    chosen = np.flatnonzero(good)
-    return stationarity(problem, path[chosen[:: max(1, len(chosen) // 50)]], rho_hat).mean()
-
-
-results = {}
 traces = {}
-for label, (problem, tolerance, accuracy, modulus) in settings.items():
-    algorithm = FedSGM(lr=exact.lr, local_steps=E, participants=n, tolerance=tolerance, resample_for_update=True)
-    trace = traces[label] = run(algorithm, problem, rounds=rounds, seeds=runs, progress=False)
-    good = trace.info["sigma"] == 0
-    path = np.stack([trace.of_rounds("w1"), trace.of_rounds("w2")], -1)
-    d = np.array([sampled_distance(problem(s), *x) for s, *x in zip(runs, path, good, strict=True)])
-    g = np.array([x[k].mean() for x, k in zip(trace.of_rounds("g"), good, strict=True)])
-    results[label] = d, g, sqrt((1 + Lambda) * accuracy / modulus), accuracy, 1 - good.mean()
+measured = {}
+for label, version in versions.items():
+    algorithm = FedSGM(
+        lr=exact.lr,
+        local_steps=E,
+        participants=n,
+        tolerance=version.tolerance,
+        resample_for_update=True,
+    )
+    traces[label] = run(algorithm, version.problem, rounds=rounds, seeds=runs, progress=False)
+    measured[label] = measure(traces[label], version.problem)
 
-for label, (d, g, d_bound, accuracy, _) in results.items():
-    share = ((d <= d_bound) & (g <= accuracy)).mean()
-    check(f"{label}: both bounds hold on a share of {share:.2f} of {len(runs)} runs, at least 1 - delta", share >= 1 - delta)
-check("our accuracy is below the printed one when sigma > 0", results["sigma > 0, ours"][3] < noisy.accuracy)
-_ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
+for label, version in versions.items():
+    distance_holds = measured[label].distance <= version.distance_bound
+    g_holds = measured[label].g <= version.accuracy
+    both = share(distance_holds & g_holds)
+    check(
+        f"{label}: both bounds hold on a share of {both:.2f} of {len(runs)} runs, at least 1 - delta",
+        both >= 1 - delta,
+    )
+check(
+    "our accuracy is below the printed one when sigma > 0",
+    versions["sigma > 0, ours"].accuracy < noisy.accuracy,
+)
+distance_ours = measured["sigma > 0, ours"].distance.mean()
+distance_printed = measured["sigma > 0, printed"].distance.mean()
+_ = check("    and so is the distance to the prox points", distance_ours < distance_printed)
 
 # %% [markdown]
 # The bound on $d_t$ is informative only below the diameter $D=2$. With F's threshold and $\sigma>0$ no round uses the
@@ -512,55 +647,72 @@ _ = check("    and so is the distance to the prox points", results["sigma > 0, o
 
 # %% tags=["hide-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
-for label, (d, g, d_bound, accuracy, bad) in results.items():
-    print(f"{label:20} {d.mean():14.3f} {d_bound:10.2f} {g.mean():10.3f} {accuracy:10.3f} {bad:22.2f}")
+for label, version in versions.items():
+    distance = measured[label].distance.mean()
+    g = measured[label].g.mean()
+    print(
+        f"{label:20} {distance:14.3f} {version.distance_bound:10.2f} {g:10.3f} {version.accuracy:10.3f} "
+        f"{measured[label].bad_rounds:22.2f}"
+    )
 
 
-def promised(T):
-    case = Setting(D=D, G=G, E=E, T=T, N=N, n=n, delta=delta)
-    return sqrt((1 + Lambda) * theorem_10(case, rho, Lambda).accuracy / (rho_hat - 2 * rho))
+def distance_promised(T):
+    """The bound on the mean of d_t after T rounds, sigma = 0."""
+    accuracy = theorem_10(replace(setting, T=T), rho, Lambda).accuracy
+    return sqrt((1 + Lambda) * accuracy / (rho_hat - 2 * rho))
 
 
-first_horizon = next(T for T in (round(10 ** (k / 20)) for k in range(200)) if promised(T) < D)
+horizons = [round(10 ** (k / 20)) for k in range(200)]
+first_horizon = next(T for T in horizons if distance_promised(T) < D)
 print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {first_horizon:.2g} on (sigma = 0)")
 
 # %% [markdown]
 # ## A run
 
 # %% tags=["hide-input"]
-s = runs[0]
 trace = traces["sigma = 0, printed"]
-axis = np.linspace(-1, 1, 121)
-mesh = torch.from_numpy(np.stack(np.meshgrid(axis, axis), -1))
-values = torch.vmap(torch.vmap(instance(s).mean_losses))(mesh).numpy()
-values[mesh.norm(dim=-1).numpy() > 1] = np.nan
-path = np.stack([trace.of_rounds("w1"), trace.of_rounds("w2")], -1)
-looks = np.unique(np.geomspace(1, rounds - 1, 30).astype(int))
-distances = [stationarity(instance(s), x[looks], rho_hat) for s, x in zip(runs[:10], path, strict=False)]
-left_axes = {"aspect": "equal", "xlabel": "first coordinate", "ylabel": "second coordinate"}
-right_axes = {"xscale": "log", "xlabel": "round", "ylabel": "distance, and g"}
+paths = path_of(trace)
+some_rounds = np.unique(np.geomspace(1, rounds - 1, 30).astype(int))
+distances = [
+    stationarity(instance(s), path[some_rounds], rho_hat) for s, path in zip(runs, paths, strict=True)
+]
+constraints = trace.of_rounds("g")[:, some_rounds]
 
 
 def draw_path(ax):
-    ax.contour(axis, axis, values[..., 0], 12, colors=plot.COLORS[6], linewidths=0.6)
-    ax.contour(axis, axis, values[..., 1], [0.0], colors=plot.COLORS[5])
-    ax.plot(*path[0].T, color=plot.COLORS[1], linewidth=1.5, label="$w_t$")
-    ax.plot(*instance(s).data[0].T, "+", color=plot.COLORS[3], label="$a_j$")
+    """The first run over the level lines of its objective."""
+    problem = instance(runs[0])
+    axis = np.linspace(-1, 1, 121)
+    mesh = torch.from_numpy(np.stack(np.meshgrid(axis, axis), -1))
+    values = torch.vmap(torch.vmap(problem.mean_losses))(mesh).numpy()
+    values[mesh.norm(dim=-1).numpy() > 1] = np.nan
+    objective = values[..., 0]
+    constraint = values[..., 1]
+    ax.contour(axis, axis, objective, 12, colors=plot.COLORS[6], linewidths=0.6)
+    ax.contour(axis, axis, constraint, [0.0], colors=plot.COLORS[5])
+    ax.plot(*paths[0].T, color=plot.COLORS[1], linewidth=1.5, label="$w_t$")
+    ax.plot(*problem.data[0].T, "+", color=plot.COLORS[3], label="$a_j$")
+    ax.set(aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
     ax.legend(loc="lower left")
 
 
 def draw_curves(ax):
-    ax.plot(looks, np.transpose(distances[1:]), color=plot.COLORS[0], linewidth=0.8)
-    ax.plot(looks, distances[0], color=plot.COLORS[0], label="distance to the prox point")
-    ax.plot(looks, trace.of_rounds("g")[: len(distances), looks].T, color=plot.COLORS[1], linewidth=0.8)
-    ax.plot(looks, trace.of_rounds("g")[0, looks], color=plot.COLORS[1], label="g")
+    """The distances to the prox points and the constraints of all runs, the first one thick."""
+    blue = plot.COLORS[0]
+    orange = plot.COLORS[1]
+    ax.plot(some_rounds, np.transpose(distances[1:]), color=blue, linewidth=0.8)
+    ax.plot(some_rounds, distances[0], color=blue, label="distance to the prox point")
+    ax.plot(some_rounds, constraints.T, color=orange, linewidth=0.8)
+    ax.plot(some_rounds, constraints[0], color=orange, label="g")
     plot.level(ax, exact.tolerance, "threshold")
+    ax.set(xscale="log", xlabel="round", ylabel="distance, and g")
+    ax.legend()
 
 
 fig = plot.figure((8.2, 3.6))
 left, right = fig.subplots(1, 2, width_ratios=(1, 1.3))
-draw_path(left), draw_curves(right)
-left.set(**left_axes), right.set(**right_axes), right.legend()
+draw_path(left)
+draw_curves(right)
 plot.show(
     fig,
     alt="Left: level lines of the objective, a red circle that bounds the feasible set, and an orange path from the "
