@@ -34,7 +34,8 @@ def balance(r: Array, losses: Array) -> tuple[Array, Array]:
         r: preferences, positive, `[M]`.
         losses: F, positive, `[..., M]`.
     """
-    u = r * losses / (r * losses).sum(-1, keepdims=True)
+    weighted = r * losses
+    u = weighted / weighted.sum(-1, keepdims=True)
     log = np.log(u.shape[-1] * u)
     mu = (u * log).sum(-1)
     return mu, r * (log - mu[..., None])
@@ -50,39 +51,45 @@ def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.0
         tolerance: epsilon, above which mu is to be lowered.
     """
     mu, a = balance(r, losses)
-    rate = a @ G
-    v = r * losses  # rate_k = a^T g_k
+    rate = a @ G  # rate_k = a^T g_k
+    weighted = r * losses
     falling = rate > 0
-    worst = v >= v.max() * (1 - 1e-12)
-    low = np.where(worst, 0.0, rate if falling.any() else 0.0)
+    worst = weighted >= weighted.max() * (1 - 1e-12)
+    low = rate if falling.any() else np.zeros_like(rate)
+    low = np.where(worst, 0.0, low)
     low = np.where(falling & ~worst, -np.inf, low)
-    goal = G @ (a if mu > tolerance else np.ones_like(a))
-    kept = low > -np.inf
+    direction = a if mu > tolerance else np.ones_like(a)
+    goal = G @ direction
+    constrained = low > -np.inf
     scale = _size(G)
     solution = linprog(
         -goal / scale,
-        A_ub=-G.T[kept] / scale,
-        b_ub=-low[kept] / scale,
+        A_ub=-G.T[constrained] / scale,
+        b_ub=-low[constrained] / scale,
         A_eq=np.ones((1, len(a))),
         b_eq=[1.0],
         method="highs",
     )
     if solution.status != 0:
-        return Program(np.full_like(a, np.nan), np.nan, falling, worst, low)
-    return Program(solution.x, -float(solution.fun) * scale, falling, worst, low)
+        infeasible = np.full_like(a, np.nan)
+        return Program(infeasible, np.nan, falling, worst, low)
+    value = -float(solution.fun) * scale
+    return Program(solution.x, value, falling, worst, low)
 
 
 def game_value(G: Array) -> float:
     """The largest min_k w^T g_k that a w in the simplex reaches, by linear programming."""
-    size = len(G)
+    M = len(G)
     scale = _size(G)
+    value_below_rates = np.hstack([-G.T / scale, np.ones((M, 1))])  # of (w, value)
+    sum_of_weights = np.r_[np.ones(M), 0.0]
     solution = linprog(
-        np.r_[np.zeros(size), -1.0],
-        A_ub=np.hstack([-G.T / scale, np.ones((size, 1))]),
-        b_ub=np.zeros(size),
-        A_eq=np.r_[np.ones(size), 0.0][None],
+        np.r_[np.zeros(M), -1.0],
+        A_ub=value_below_rates,
+        b_ub=np.zeros(M),
+        A_eq=sum_of_weights[None],
         b_eq=[1.0],
-        bounds=[(0, None)] * size + [(None, None)],
+        bounds=[(0, None)] * M + [(None, None)],
         method="highs",
     )
     return -float(solution.fun) * scale

@@ -47,14 +47,15 @@ def prox_point(
     Raises:
         RuntimeError: no point satisfies the optimality conditions to `tolerance`.
     """
-    data = [x.double().numpy() for x in problem.data]
+    a, b, c, clip = (x.double().numpy() for x in problem.data)
     radius = float(problem.config["radius"])
-    centre = w.double().numpy()
-    case = (data, centre, rho_hat, radius)
-    best = _certified(case, _solve(case, centre))
+    case = _Case(a, b, c, clip, w.double().numpy(), rho_hat, radius)
+    best = _certified(case, _solve(case, case.w))
     if best.residual > 1e-6:  # a kink, or a bad start
-        starts = [*data[0], _solve(case, data[1].mean(0))]
-        best = min((best, *(_certified(case, y) for y in starts)), key=lambda p: p.residual)
+        slater_point = b.mean(0)
+        candidates = [*a, _solve(case, slater_point)]
+        solutions = [best, *(_certified(case, y) for y in candidates)]
+        best = min(solutions, key=lambda solution: solution.residual)
     if best.residual > tolerance:
         raise RuntimeError(
             f"prox_point: the optimality conditions must hold to {tolerance:g}, "
@@ -97,38 +98,61 @@ def lemma_11(
     return left, right / count, lr * rho * local_steps * float((y - w).square().sum())
 
 
-Case = tuple[list[Array], Array, float, float]
+class _Case(NamedTuple):
+    """A prox problem: the data of the clients, the point w, rho_hat, and the radius of X."""
+
+    a: Array  # [N, d]
+    b: Array  # [N, d]
+    c: Array  # [N]
+    clip: Array  # [N]
+    w: Array  # [d]
+    rho_hat: float
+    radius: float
 
 
-def _values(case: Case, y: Array) -> tuple[float, float, Array, Array]:
+def _values(case: _Case, y: Array) -> tuple[float, float, Array, Array]:
     """Objective with prox term and g at y, and their gradients (zero for a distance of zero)."""
-    (a, b, c, clip), w, rho_hat, _ = case
-    u = y - a
-    v = y - b
-    r = np.linalg.norm(u, axis=1)
-    s = np.linalg.norm(v, axis=1)
-    near = np.minimum(r, clip)
-    slope = (1 - near / clip) / np.maximum(r, 1e-300)
-    prox = 0.5 * rho_hat * float((y - w) @ (y - w))
-    f = float((near - near**2 / (2 * clip)).mean()) + prox
-    df = (slope[:, None] * u).mean(0) + rho_hat * (y - w)
-    dg = (v / np.maximum(s, 1e-300)[:, None]).mean(0)
-    return f, float((s - c).mean()), df, dg
+    from_a = y - case.a
+    from_b = y - case.b
+    from_w = y - case.w
+    distance_a = np.linalg.norm(from_a, axis=1)
+    distance_b = np.linalg.norm(from_b, axis=1)
+    near = np.minimum(distance_a, case.clip)
+    slope = (1 - near / case.clip) / np.maximum(distance_a, 1e-300)
+    clipped = near - near**2 / (2 * case.clip)
+    prox = 0.5 * case.rho_hat * float(from_w @ from_w)
+    f = float(clipped.mean()) + prox
+    g = float((distance_b - case.c).mean())
+    df = (slope[:, None] * from_a).mean(0) + case.rho_hat * from_w
+    dg = (from_b / np.maximum(distance_b, 1e-300)[:, None]).mean(0)
+    return f, g, df, dg
 
 
-def _solve(case: Case, start: Array) -> Array:
-    radius = case[3]
-    ball = {"type": "ineq", "fun": lambda y: radius**2 - y @ y, "jac": lambda y: -2 * y}
+def _solve(case: _Case, start: Array) -> Array:
+    ball = {
+        "type": "ineq",
+        "fun": lambda y: case.radius**2 - y @ y,
+        "jac": lambda y: -2 * y,
+    }
     return sequential_quadratic(partial(_values, case), start, ball, ftol=1e-13, maxiter=200)
 
 
-def _certified(case: Case, y: Array) -> Prox:
+def _certified(case: _Case, y: Array) -> Prox:
     """The point with its best multipliers, and what is left of the KKT conditions."""
     f, g, df, dg = _values(case, y)
-    (a, *_), w, _, radius = case
-    outside = float(np.linalg.norm(y)) - radius
-    columns = np.stack([dg * (g > -1e-6), y / radius * (outside > -1e-6)], axis=1)
-    (multiplier, _), left = scipy.optimize.nnls(columns, -df)
-    kinks = float((np.linalg.norm(y - a, axis=1) < 1e-9).mean())  # subgradients of f have this room
-    residual = max(0.0, float(left) - kinks) + max(0.0, g) + max(0.0, outside)
-    return Prox(y, float(multiplier), residual, f, float(np.linalg.norm(y - w)))
+    outside = float(np.linalg.norm(y)) - case.radius
+    inactive = np.zeros_like(y)
+    of_constraint = dg if g > -1e-6 else inactive
+    of_ball = y / case.radius if outside > -1e-6 else inactive
+    columns = np.stack([of_constraint, of_ball], axis=1)
+    (multiplier, _), remainder = scipy.optimize.nnls(columns, -df)
+    at_kink = np.linalg.norm(y - case.a, axis=1) < 1e-9
+    room = float(at_kink.mean())  # of the subgradients of f
+    residual = max(0.0, float(remainder) - room) + max(0.0, g) + max(0.0, outside)
+    return Prox(
+        y=y,
+        multiplier=float(multiplier),
+        residual=residual,
+        value=f,
+        distance=float(np.linalg.norm(y - case.w)),
+    )
