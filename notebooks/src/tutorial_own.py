@@ -41,10 +41,11 @@ def show(traces, metric):
     grid = sns.relplot(means, hue="method", palette=colors[: len(traces)], **plot.LINES)
     plot.finish(grid, size=(5.6, 2.8))
     names = " and ".join(traces)
-    ends = [f"{t.metrics[metric][:, -1].mean():.2f}" for t in traces.values()]
+    ends = [trace.metrics[metric][:, -1].mean() for trace in traces.values()]
+    values = " and ".join(f"{end:.2f}" for end in ends)
     plot.show(
         grid,
-        alt=f"{metric} of {names} over the rounds, at the end {' and '.join(ends)}.",
+        alt=f"{metric} of {names} over the rounds, at the end {values}.",
         caption=f"{metric} of {names}: means over {len(seeds)} seeds, "
         "bands one standard deviation.",
     )
@@ -65,15 +66,18 @@ def two_class_loss(rows):
 
 
 def many_class_loss(rows):
-    return rows.mean(cross_entropy(rows.output, rows.target, reduction="none"))
+    values = cross_entropy(rows.output, rows.target, reduction="none")
+    return rows.mean(values)
 
 
 def right(rows):
-    return rows.mean((rows.output.squeeze(-1) > 0) == (rows.target == 1))
+    predicted = rows.output.squeeze(-1) > 0
+    return rows.mean(predicted == (rows.target == 1))
 
 
 def right_digit(rows):
-    return rows.mean(rows.output.argmax(1) == rows.target)
+    predicted = rows.output.argmax(1)
+    return rows.mean(predicted == rows.target)
 
 
 # %% [markdown]
@@ -111,11 +115,14 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 x, y = load_digits(return_X_y=True)
 pictures = torch.tensor(x / 16).float().view(-1, 1, 8, 8)
 labels = torch.tensor(y)
-order = (labels + 10 * (torch.arange(len(labels)) % 2)).argsort()  # two digits each
-rows_of_clients = order.chunk(10)
-loaders = [
-    DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in rows_of_clients
-]
+parity = torch.arange(len(labels)) % 2
+order = (labels + 10 * parity).argsort()
+rows_of_clients = order.chunk(10)  # two digits each
+loaders = []
+for rows in rows_of_clients:
+    dataset = TensorDataset(pictures[rows], labels[rows])
+    loaders.append(DataLoader(dataset, batch_size=16))
+
 first_layer = models.mlp((64, 32))
 last_layer = models.mlp((32, 10))
 module = nn.Sequential(nn.Flatten(), first_layer, nn.ReLU(), nn.Dropout(0.2), last_layer)
@@ -137,8 +144,9 @@ show({"FedAvg": trace}, "accuracy")
 # %% tags=["nbval-check-output"]
 trace.load_into(module, seed=seeds[0]).eval()
 with torch.no_grad():
-    share = (module(pictures).argmax(1) == labels).double().mean().item()
-print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
+    predicted = module(pictures).argmax(1)
+accuracy = (predicted == labels).double().mean().item()
+print(abs(accuracy - trace.metrics["accuracy"][0, -1]) < 0.01)
 
 # %% [markdown]
 # ## Clients of very unequal size
@@ -151,8 +159,9 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
-flat = pictures.flatten(1).split(sizes)
-*uneven, heldout = zip(flat, labels.split(sizes), strict=True)
+x_of_clients = pictures.flatten(1).split(sizes)
+y_of_clients = labels.split(sizes)
+*uneven, heldout = zip(x_of_clients, y_of_clients, strict=True)
 
 # %% tags=["situation"]
 make = partial(
@@ -179,13 +188,13 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # the largest value.
 
 # %%
-r = np.random.default_rng(0)
+rng = np.random.default_rng(0)
 n = 2000
-people = pd.DataFrame({"job": r.choice(["clerk", "nurse", "driver"], n)})
-people["woman"] = r.integers(0, 2, n)
-people["bank"] = r.integers(0, 8, n)
-people["income"] = r.normal(size=n) - 0.8 * people.woman
-people["repaid"] = (people.income + r.normal(size=n) > 0).astype(float)
+people = pd.DataFrame({"job": rng.choice(["clerk", "nurse", "driver"], n)})
+people["woman"] = rng.integers(0, 2, n)
+people["bank"] = rng.integers(0, 8, n)
+people["income"] = rng.normal(size=n) - 0.8 * people.woman
+people["repaid"] = (people.income + rng.normal(size=n) > 0).astype(float)
 
 # %% tags=["situation"]
 problem = problems.from_frame(
@@ -211,8 +220,10 @@ show(traces, "g")
 # instead, use `FedCMOO(..., weights=(3, 1))`.
 
 # %%
-goals = torch.stack([labels % 2, labels // 5], 1).float()
-clients = [(pictures[k].flatten(1), goals[k]) for k in rows_of_clients]
+is_odd = labels % 2
+is_large = labels // 5
+targets = torch.stack([is_odd, is_large], 1).float()
+clients = [(pictures[rows].flatten(1), targets[rows]) for rows in rows_of_clients]
 
 
 # %% tags=["situation"]
