@@ -18,11 +18,6 @@ PARAMETERS = parameters(
     mixed_rounds=("rounds with two kinds of loss, with dropout", 100, 1),
     dropout_seeds=("seeds of the runs with dropout", (0, 1, 2), (0,)),
     dropout_rounds=("rounds with dropout", 100, 1),
-    one_way_seeds=(
-        "seeds with the Jacobian compressed one way and both ways, which no run had before",
-        (800, 801, 802, 803, 804, 805, 806, 807),
-        (0,),
-    ),
     exchanged=(
         "1: on MNIST + Fashion-MNIST, each method also with the others' step sizes",
         1,

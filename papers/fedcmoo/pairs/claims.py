@@ -344,8 +344,7 @@ TWO_LOSSES: dict[str, Any] = {"data": "multi_mnist", "losses": "mixed", "dropout
 
 def one_way(name: str) -> Query:
     """The final accuracy with one-way compression minus that with two-way."""
-    run: Labels = {"data": ON, "method": name, "dropout": True, "drawn": "later"}
-    return Query.of("accuracy", **run, gram="one-way", minus="two-way")
+    return Query.of("accuracy", data=ON, method=name, gram="one-way", dropout=True, minus="two-way")
 
 
 ONE_WAY = {METHODS[name]: one_way(name) for name in ("fedcmoo", "pref")}
@@ -463,13 +462,7 @@ CLAIMS = (
         wording="One-way and two-way compression of the Jacobian lead to nearly the same final "
         "accuracy.",
         rule=C12,
-        runs=names(
-            data=ON,
-            method=("fedcmoo", "pref"),
-            gram=("two-way", "one-way"),
-            dropout=True,
-            drawn="later",
-        ),
+        runs=names(data=ON, method=("fedcmoo", "pref"), gram=("two-way", "one-way"), dropout=True),
         needs=GREY_NEEDS,
         reading=AUTHORS,
     ),

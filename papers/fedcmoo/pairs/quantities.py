@@ -246,7 +246,7 @@ def compared() -> Iterator[tuple[Labels, Labels, Labels]]:
         ours = {**pref, "least_weight": False}
         yield {**ours, "minus": "least_weight"}, ours, pref
     for name in ("fedcmoo", "pref"):
-        run: dict[str, Label] = {"data": data, "method": name, "dropout": True, "drawn": "later"}
+        run: dict[str, Label] = {"data": data, "method": name, "dropout": True}
         ours = {**run, "gram": "one-way"}
         yield {**ours, "minus": "two-way"}, ours, run
     for _, lr in STEP_SIZES:

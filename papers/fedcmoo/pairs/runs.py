@@ -29,7 +29,6 @@ STEPPED = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMO
 
 #: The labels of runs, each with its usual value; None where there is none. `lr` is the step size of
 #: clients in runs at the step sizes of another method; other runs have those of the paper.
-#: `drawn` is "later" where the seeds were drawn after the rule that judges them.
 DEFAULTS: dict[str, Label | None] = {
     "data": None,
     "losses": "likelihoods",
@@ -39,7 +38,6 @@ DEFAULTS: dict[str, Label | None] = {
     "least_weight": True,
     "lr": None,
     "dropout": False,
-    "drawn": None,
 }
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
@@ -158,23 +156,11 @@ def variants(data: str, p: Params) -> Iterator[Spec]:
     free = method("pref", data, p, least=None)
     plain = base(free, data, p, p["variant_seeds"], p["rounds"])
     yield labelled(plain, data=data, method="pref", least_weight=False)
-    yield from both_ways(data, p)
+    for name in ("fedcmoo", "pref"):
+        run = with_dropout(method(name, data, p, gram=OneWay()), data, p)
+        yield labelled(run, data=data, method=name, gram="one-way", dropout=True)
     run = with_dropout(free, data, p)
     yield labelled(run, data=data, method="pref", least_weight=False, dropout=True)
-
-
-def both_ways(data: str, p: Params) -> Iterator[Spec]:
-    """The Jacobian compressed one way and both ways, on seeds of their own, with dropout."""
-    for name in ("fedcmoo", "pref"):
-        algorithms = {
-            "one-way": method(name, data, p, gram=OneWay()),
-            "two-way": method(name, data, p),
-        }
-        for gram, algorithm in algorithms.items():
-            seeds = p["one_way_seeds"]
-            run = base(algorithm, data, p, seeds, p["dropout_rounds"], dropout=True)
-            labels: dict[str, Label] = {"data": data, "method": name, "gram": gram}
-            yield labelled(run, **labels, dropout=True, drawn="later")
 
 
 def with_two_losses(data: str, p: Params) -> Iterator[Spec]:
