@@ -317,8 +317,8 @@ check(
 def tenth_is_better(T):
     """Whether the interval with a tenth of the threshold lies below that with the threshold."""
     tenth = numbers[f"hard_printed_T{T}_threshold0.1.worst"]
-    whole = numbers[f"hard_printed_T{T}.worst"]
-    return tenth.high < whole.low
+    prescribed = numbers[f"hard_printed_T{T}.worst"]
+    return tenth.high < prescribed.low
 
 
 if page.profile != "quick":

@@ -326,25 +326,25 @@ def symmetric(size, M):
     return (noise + noise.T) / 2
 
 
-def disturbed(G, kind):
+def disturbed(G, disturbance):
     """The matrix, or its sum with a random matrix with entries as large as its own."""
     size = np.abs(G).max()
-    if kind == "plus antisymmetric":
+    if disturbance == "plus antisymmetric":
         return G + antisymmetric(size, len(G))
-    if kind == "plus symmetric":
+    if disturbance == "plus symmetric":
         return G + symmetric(size, len(G))
     return G
 
 
-def feasibility(kind, M):
+def feasibility(disturbance, M):
     """The row of one random case."""
     jac, r, F = random_case(M)
-    G = disturbed(jac.T @ jac, kind)
+    G = disturbed(jac.T @ jac, disturbance)
     size = np.abs(G).max()
     program = preference_program(r, F, G)
     equal_losses = preference_program(np.ones(M), np.ones(M), G)
     return {
-        "G": kind,
+        "G": disturbance,
         "M": M,
         "feasible": np.isfinite(program.value),
         "margin": (program.weights @ G - program.low).min() / size,
@@ -364,9 +364,9 @@ def slack_of_value():
 
 
 rows = []
-for kind in ("exact", "plus antisymmetric", "plus symmetric"):
+for disturbance in ("exact", "plus antisymmetric", "plus symmetric"):
     for M in (2, 3, 5, 11):
-        rows += [feasibility(kind, M) for _ in range(instances // 4)]
+        rows += [feasibility(disturbance, M) for _ in range(instances // 4)]
 cases = pd.DataFrame(rows)
 zero = preference_program(np.ones(3), np.array([1.0, 2.0, 3.0]), np.zeros((3, 3)))
 slacks = [slack_of_value() for _ in range(instances)]
@@ -374,10 +374,10 @@ G = np.ones((2, 2))  # nu = 1
 E = -2.02 * np.eye(2)
 value_of_two = game_value(G + E)
 
-for kind in ("exact", "plus antisymmetric"):
-    chosen = cases[cases["G"] == kind]
+for disturbance in ("exact", "plus antisymmetric"):
+    chosen = cases[cases["G"] == disturbance]
     check(
-        f"{kind}: feasible on all {len(chosen)}, constraints met to 1e-8",
+        f"{disturbance}: feasible on all {len(chosen)}, constraints met to 1e-8",
         chosen["feasible"].all() and chosen["margin"].min() > -1e-8,
     )
 chosen = cases[cases["G"] == "plus symmetric"]
@@ -440,7 +440,7 @@ for M in np.repeat([2, 3, 5], instances):
     rows.append(balance_mode(jac, r, F))
 modes = pd.DataFrame(rows)
 falling = modes[modes["J not empty"]]
-others = modes[~modes["J not empty"]]
+without_j = modes[~modes["J not empty"]]
 pairs = falling[falling["M"] == 2]
 orthonormal = preference_program(np.ones(3), np.ones(3), np.eye(3))
 
@@ -451,8 +451,8 @@ check(
     pairs["value"].min() >= -1e-8,
 )
 check(
-    f"J empty: no weights lower mu, {len(others)} instances",
-    others["no w helps"].all() and len(others) > 0,
+    f"J empty: no weights lower mu, {len(without_j)} instances",
+    without_j["no w helps"].all() and len(without_j) > 0,
 )
 broken = 1 - modes["lifted weights allowed"].mean()
 _ = check("the minimum weight breaks a constraint on some instances", broken > 0, f"{broken:.0%}")

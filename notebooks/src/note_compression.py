@@ -346,18 +346,18 @@ def uncompressed_step(algorithm, w, draw):
     """eta times the mean of the Deltas of a round that starts at w."""
     uncompressed = replace(algorithm, uplink=Identity(), downlink=Identity())
     start = uncompressed.init(replace(problem, w0=w))
-    after, *_ = uncompressed.round(Vectorized(problem), start, draw)
-    return w - after.w
+    next_state, *_ = uncompressed.round(Vectorized(problem), start, draw)
+    return w - next_state.w
 
 
 def identity_errors(n, sign=1):
     """The relative errors of the identity in 40 rounds; `sign` is that of the residuals."""
     algorithm, states, draws = one_run(0.1, n)
     errors = []
-    for (before, after), draw in zip(pairwise(states), draws, strict=True):
-        step = uncompressed_step(algorithm, before.w, draw)
-        residual_change = algorithm.lr * (before.residual - after.residual).sum(0) / n
-        error = before.x - after.x - step - sign * residual_change
+    for (state, next_state), draw in zip(pairwise(states), draws, strict=True):
+        step = uncompressed_step(algorithm, state.w, draw)
+        residual_change = algorithm.lr * (state.residual - next_state.residual).sum(0) / n
+        error = state.x - next_state.x - step - sign * residual_change
         errors.append(float(error.norm() / step.norm()))
     return errors
 
@@ -383,7 +383,8 @@ for q in (0.05, 0.1, 0.25, 0.5):
     step = algorithm.lr * algorithm.local_steps  # eta E G
     residuals[q] = [float(state.residual.norm(dim=-1).max()) / 3 for state in states]
     largest_residual = max(residuals[q])
-    largest_message = max((before.x - after.x).norm() for before, after in pairwise(states)) / step
+    moves = [state.x - next_state.x for state, next_state in pairwise(states)]
+    largest_message = max(move.norm() for move in moves) / step
     largest_gap = max((state.x - state.w).norm() for state in states) / step
     check(f"q={q}: residual <= limit", 0 < largest_residual <= sqrt(residual_limit(q)))
     check(f"q={q}: message <= sqrt(8) (2 - q) / q", largest_message <= sqrt(8) * (2 - q) / q)

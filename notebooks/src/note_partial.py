@@ -805,11 +805,11 @@ state = states[-1]
 def error_of_the_identity(clients):
     """The norm of the error in a round of these two clients."""
     draw = algorithm.draw(crowd, rng)._replace(participants=torch.tensor(clients))
-    after, *_ = algorithm.round(federation, state, draw)
-    after_uncompressed, *_ = uncompressed.round(federation, state, draw)
-    message = (state.x - after.x) / algorithm.lr
-    mean_delta = (state.x - after_uncompressed.x) / algorithm.lr
-    residual_change = (state.residual - after.residual).sum(0) / 2
+    next_state, *_ = algorithm.round(federation, state, draw)
+    next_uncompressed, *_ = uncompressed.round(federation, state, draw)
+    message = (state.x - next_state.x) / algorithm.lr
+    mean_delta = (state.x - next_uncompressed.x) / algorithm.lr
+    residual_change = (state.residual - next_state.residual).sum(0) / 2
     return float((message - mean_delta - residual_change).norm())
 
 
@@ -848,13 +848,13 @@ _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().m
 # $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-one = torch.tensor([1.0], dtype=torch.float64)
+unit = torch.tensor([1.0], dtype=torch.float64)
 flat = norms(
-    a=torch.stack([one, -one]),
-    b=torch.stack([-0.1 * one, -0.1 * one]),
+    a=torch.stack([unit, -unit]),
+    b=torch.stack([-0.1 * unit, -0.1 * unit]),
     c=1.0,
-    w0=0.9 * one,
-    solution=-0.1 * one,
+    w0=0.9 * unit,
+    solution=-0.1 * unit,
 )
 rate = theorem_6(Setting(D=1.0, G=1.0, E=1, T=100, N=2))
 algorithm = FedSGM(lr=rate.lr, local_steps=1, participants=2, tolerance=rate.tolerance)

@@ -608,11 +608,11 @@ if profile == "full":
 
 def search(E, T):
     """The largest f gap over epsilon that the search finds, by sharpness."""
-    found = {}
+    largest_gaps = {}
     for sharpness in sharpnesses:
         value, _ = worst_case(sharpness, E, T, seed=seed, tries=tries)
-        found[sharpness] = value
-    return found
+        largest_gaps[sharpness] = value
+    return largest_gaps
 
 
 def gap_bound(E, sharpness):

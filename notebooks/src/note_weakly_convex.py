@@ -389,14 +389,14 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # growing $\hat\rho$:
 
 # %% tags=["hide-input", "nbval-check-output"]
-one = torch.ones(1, 1, dtype=torch.float64)
-segment = clipped_distances(-0.9 * one, -0.999 * one, 0.999, 0.1, 1.0, one[0])
+unit = torch.ones(1, 1, dtype=torch.float64)
+segment = clipped_distances(-0.9 * unit, -0.999 * unit, 0.999, 0.1, 1.0, unit[0])
 
 
 def sharpness(rho_hat):
     """The multiplier at w = 1 over its bound."""
     limit = multiplier_bound(D, G, rho_hat, slater_slack(segment), 0.25)
-    return prox_point(segment, one[0], rho_hat).multiplier / limit
+    return prox_point(segment, unit[0], rho_hat).multiplier / limit
 
 
 ratios = [sharpness(rho_hat) for rho_hat in (20.0, 100.0, 500.0)]
@@ -586,8 +586,8 @@ def measure(trace, problem):
     values = []
     for s, path, g, good in by_run:
         numbers = np.flatnonzero(good)
-        some = numbers[:: max(1, len(numbers) // 50)]
-        distances.append(stationarity(problem(s), path[some], rho_hat).mean())
+        chosen = numbers[:: max(1, len(numbers) // 50)]
+        distances.append(stationarity(problem(s), path[chosen], rho_hat).mean())
         values.append(g[good].mean())
     return Measured(np.array(distances), np.array(values), 1 - good_rounds(trace).mean())
 

@@ -65,10 +65,10 @@ def test_gaps_of_rates_are_those_of_single_runs():
 def test_lemma_1_must_hold_in_every_case(monkeypatch):
     assert own.lemma_1_holds(kink())
     last_lr, last_factor, last_weight = own.LEMMA_1_CASES[-1]
-    last = (5, last_lr, last_lr * last_factor, last_weight)
+    last_case = (5, last_lr, last_lr * last_factor, last_weight)
 
     def sides(_problem, *case):
-        return (1.0, 0.5 if case == last else 2.0)
+        return (1.0, 0.5 if case == last_case else 2.0)
 
     monkeypatch.setattr(own, "lemma_1_sides", sides)
     assert not own.lemma_1_holds(kink())
