@@ -70,14 +70,40 @@ health = page.health
 # clients have rows of all tasks, but the standard deviations of the inputs differ between clients.
 
 # %% tags=["hide-input"]
-kinds = {"l1 ball": "l1", "simplex": "simplex", "nuclear ball": "nuclear", "box": "box", "l2 ball": "l2"}
-seen = {"entries": "entries of w", "fewest": "nonzero entries, fewest", "most": "nonzero entries, most", "second": "second singular value / first", "off": "distance from the box's ends", "wire": "error after decoding", "bits": "bits"}
-report.runs_table(numbers, {text: f"messages_{s}" for text, s in kinds.items()}, seen, health)
+sets = {
+    "l1 ball": "l1",
+    "simplex": "simplex",
+    "nuclear ball": "nuclear",
+    "box": "box",
+    "l2 ball": "l2",
+}
+runs = {title: f"messages_{name}" for title, name in sets.items()}
+measures = {
+    "entries": "entries of w",
+    "fewest": "nonzero entries, fewest",
+    "most": "nonzero entries, most",
+    "second": "second singular value / first",
+    "off": "distance from the box's ends",
+    "wire": "error after decoding",
+    "bits": "bits",
+}
+report.runs_table(numbers, runs, measures, health)
+
 
 # %% tags=["hide-input", "nbval-check-output"]
-for text, s in kinds.items():
-    check(f"{text}: decoding loses nothing", numbers[f"messages_{s}.wire"].high <= 1e-4)
-check("l1 ball and simplex: a message has one entry", all(numbers[f"messages_{s}.{k}"].value == 1 for s in ("l1", "simplex") for k in ("most", "fewest")))
+def sends_one_entry(name):
+    """Whether all messages of a set have one nonzero entry."""
+    fewest = numbers[f"messages_{name}.fewest"].value
+    most = numbers[f"messages_{name}.most"].value
+    return fewest == most == 1
+
+
+for title, name in sets.items():
+    check(f"{title}: decoding loses nothing", numbers[f"messages_{name}.wire"].high <= 1e-4)
+check(
+    "l1 ball and simplex: a message has one entry",
+    sends_one_entry("l1") and sends_one_entry("simplex"),
+)
 _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.second"].high <= 1e-5)
 
 # %% [markdown]
@@ -90,18 +116,39 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 
 # %%
 clocks = page.curves(["shape"], DEFAULTS, kind="clock")
-rows, columns = (clocks["shape"].str.split("x").str[k].astype(int) for k in (0, 1))
+shape = clocks["shape"].str.split("x", expand=True).astype(int)
+clocks["side"] = shape[0]
+is_square = shape[0] == shape[1]
 oracles = {"lmo": "LMO", "project": "projection by SVD"}
-times = clocks.assign(side=rows)[rows == columns].melt(["run", "side", "round"], [*oracles], "oracle", "seconds")
-times = plot.worded(times.assign(ms=1e3 * times["seconds"]), oracle=oracles)
+times = clocks[is_square].melt(["run", "side", "round"], list(oracles), "oracle", "seconds")
+times["ms"] = 1e3 * times["seconds"]
+times = plot.worded(times, oracle=oracles)
 sides = times["side"].unique()
-lengths = pd.DataFrame({"side": sides, "rank one": 64e-6 * sides, "dense": 32e-6 * sides**2})
+lengths = pd.DataFrame(
+    {
+        "side": sides,
+        "rank one": 64e-6 * sides,
+        "dense": 32e-6 * sides**2,
+    }
+)
 lengths = lengths.melt("side", var_name="message", value_name="Mbit")
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.2), layout="constrained")
-sns.lineplot(times, x="side", y="ms", hue="oracle", marker="o", estimator="median", errorbar=("pi", 100), ax=left)
+sns.lineplot(
+    times,
+    x="side",
+    y="ms",
+    hue="oracle",
+    marker="o",
+    estimator="median",
+    errorbar=("pi", 100),
+    ax=left,
+)
 sns.lineplot(lengths, x="side", y="Mbit", hue="message", marker="o", ax=right)
-for ax, words in ((left, "CPU time in ms"), (right, "message in Mbit")):
-    ax.set(xlabel="side of the square matrix", ylabel=words, yscale="log")
+left.set_ylabel("CPU time in ms")
+right.set_ylabel("message in Mbit")
+for ax in (left, right):
+    ax.set(xlabel="side of the square matrix", yscale="log")
     plot.log_ticks(ax, sides)
 plot.show(
     figure,
@@ -115,9 +162,17 @@ plot.show(
 )
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-squares = {f"{m} x {m}": f"clock_{m}x{m}" for m in page.sides}
-squares |= {f"{page.rows} x {page.columns}": f"clock_{page.rows}x{page.columns}"}
-report.runs_table(numbers, squares, {"lmo": "time of LMO", "project": "time of projection", "ratio": "projection / LMO", "reached": "reached", "shorter": "length, dense / rank one"}, health)
+shapes = [(side, side) for side in page.sides]
+shapes.append((page.rows, page.columns))
+runs = {f"{rows} x {columns}": f"clock_{rows}x{columns}" for rows, columns in shapes}
+measures = {
+    "lmo": "time of LMO",
+    "project": "time of projection",
+    "ratio": "projection / LMO",
+    "reached": "reached",
+    "shorter": "length, dense / rank one",
+}
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # ## Verdict
