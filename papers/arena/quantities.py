@@ -20,7 +20,6 @@ from fedlib.core.trace import Array
 from papers.arena.methods import METHODS
 from papers.arena.problems import LEVELS, NAMES
 from papers.arena.runs import DEFAULTS, REFERENCE, SHARE, passes_on
-from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
 from papers.kit.quantities import Quantities, Row, row, sweep
 from papers.kit.study import Params, Traces
@@ -139,7 +138,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         rows += optimum(field)
         for budget in BUDGETS:
             rows += contest(field, budget)
-    return Quantities.of([kit.table(rows)], DEFAULTS)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def optimum(field: Field) -> Iterator[Row]:

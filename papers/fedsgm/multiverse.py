@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pandas as pd
-
 from papers.kit.numbers import Number
-from papers.kit.quantities import row, table
+from papers.kit.quantities import Row, row
 from papers.kit.rules import Control, Rule, State, of
 
 
-def shares(claim: str, settings: Iterable[tuple[State, State]]) -> pd.DataFrame:
+def shares(claim: str, settings: Iterable[tuple[State, State]]) -> list[Row]:
     """The share of the settings in which a sentence holds, and in which its control does.
 
     Parameters
@@ -26,7 +24,7 @@ def shares(claim: str, settings: Iterable[tuple[State, State]]) -> pd.DataFrame:
     states, control_states = zip(*settings, strict=True)
     share = row(f"{claim}.share", share_of(states))
     control = row(f"{claim}.control", share_of(control_states))
-    return table([share, control])
+    return [share, control]
 
 
 def share_of(states: Sequence[State]) -> Number:

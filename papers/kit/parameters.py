@@ -59,45 +59,33 @@ def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
     checks.one_of("page", "profile", profile, ("full", "quick"))
     settled = {"profile": profile}
     for name, declaration in declared.items():
-        defaults = (
-            Defaults(*declaration) if isinstance(declaration, tuple) else Defaults(declaration)
-        )
-        value = checked("page", name, values.get(name), defaults.examples)
+        full, quick, least = in_profiles(declaration)
+        value = checked("page", name, values.get(name), [full, quick])
         if value is None:
-            value = defaults.of(profile)
-        defaults.check_least(name, value)
+            value = quick if profile == "quick" else full
+        check_least(name, value, full, least)
         settled[name] = value
     return settled
 
 
-class Defaults:
-    """The values of a page's parameter in both profiles, and the least that the page can use."""
+def in_profiles(declaration: Any) -> tuple[Any, Any, int]:
+    """The value of a parameter in both profiles, and the least that its page can use."""
+    entries = list(declaration) if isinstance(declaration, tuple) else [declaration]
+    full, *others = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
+    quick: Any = others[0] if others else full
+    least: Any = others[1] if len(others) > 1 else 1
+    return full, quick, least
 
-    def __init__(self, full: Any, quick: Any = None, least: int = 1) -> None:
-        self.full = tuple(full) if isinstance(full, list) else full
-        self.quick = tuple(quick) if isinstance(quick, list) else quick
-        if quick is None:
-            self.quick = self.full
-        self.least = least
 
-    @property
-    def examples(self) -> list[Any]:
-        """Values of the parameter's kind."""
-        return [self.full, self.quick]
-
-    def of(self, profile: str) -> Any:
-        """The profile's value."""
-        return self.quick if profile == "quick" else self.full
-
-    def check_least(self, name: str, value: Any) -> None:
-        """Refuse what the page cannot compute with; 0 only where it is the profile's."""
-        if isinstance(self.full, tuple):
-            enough = len({*value}) >= self.least
-            checks.require(enough, "page", name, f"have at least {self.least} values", value)
-        elif isinstance(self.full, int) and self.full > 0:
-            checks.count("page", name, value, self.least)
-        elif isinstance(self.full, float) and self.full > 0:
-            checks.positive("page", name, value)
+def check_least(name: str, value: Any, full: Any, least: int) -> None:
+    """Refuse what a page cannot compute with; 0 only where it is the full profile's."""
+    if isinstance(full, tuple):
+        enough = len({*value}) >= least
+        checks.require(enough, "page", name, f"have at least {least} values", value)
+    elif isinstance(full, int) and full > 0:
+        checks.count("page", name, value, least)
+    elif isinstance(full, float) and full > 0:
+        checks.positive("page", name, value)
 
 
 def requested(caller: str, cell: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:

@@ -69,15 +69,6 @@ FORM = {
 }
 
 
-def check_installed() -> None:
-    """Raise ModuleNotFoundError, with what to install, unless figures can be drawn."""
-    try:
-        import matplotlib  # noqa: F401 - whether it is there
-        import seaborn  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(to_install(error)) from None
-
-
 def theme() -> None:
     """Draw in the book's style from here on; a page calls it once, before its first figure.
 
@@ -86,10 +77,11 @@ def theme() -> None:
     ModuleNotFoundError
         if seaborn is not installed; says how to install it.
     """
-    check_installed()
-    import matplotlib as mpl
-    import seaborn as sns
-
+    try:
+        import matplotlib as mpl
+        import seaborn as sns
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(to_install(error)) from None
     style = STYLES["light"]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
     style_settings: Any = dict.fromkeys(names, style["text"])

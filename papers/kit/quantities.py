@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import cached_property
+from itertools import chain, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +24,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fedlib.core import Trace
+    from papers.kit.store import Spec
 
 Label = str | float | bool
 Labels = Mapping[str, Label]
 #: The labels of a study in the order of names, each with its default; None where it has none.
 Defaults = Mapping[str, Label | None]
-#: A row of a table of quantities; see `row`.
-Row = dict[str, Any]
-
 #: Columns of a table of quantities beside those of labels.
 COLUMNS = ("measure", "value", "low", "high", "unit", "per_seed")
+
+
+class Row(NamedTuple):
+    """A quantity: what was measured, the number, and the labels of the run."""
+
+    measure: str
+    number: Number
+    labels: Labels
 
 
 def curves(traces: Mapping[str, Trace]) -> pd.DataFrame:
@@ -164,22 +171,27 @@ def along(
     defaults : the study's defaults, which all other labels have, or which a run does not have.
     fixed : labels with other values.
     """
-    chosen = rows
+    return selected(rows, sweep, defaults, **fixed).set_index([*sweep, "seed"])
+
+
+def selected(
+    rows: pd.DataFrame, vary: Sequence[str], defaults: Defaults, **fixed: Label
+) -> pd.DataFrame:
+    """The rows that differ in the labels of `vary` alone; parameters as of `along`."""
     for label, value in {**defaults, **fixed}.items():
-        if label in sweep:
+        if label in vary:
             continue
-        if label not in rows:
-            chosen = chosen[:0] if label in fixed else chosen
+        if label in rows:
+            fits = rows[label] == value
+            rows = rows[fits if label in fixed else fits | rows[label].isna()]
         elif label in fixed:
-            chosen = chosen[chosen[label] == value]
-        else:
-            chosen = chosen[chosen[label].isna() | (chosen[label] == value)]
-    return chosen.set_index([*sweep, "seed"])
+            rows = rows[:0]
+    return rows
 
 
 def estimates(
     values: pd.DataFrame, units: Mapping[str, str] | None = None, **labels: Label
-) -> pd.DataFrame:
+) -> list[Row]:
     """Rows of a table of quantities, one for each run and measure.
 
     Parameters
@@ -190,31 +202,24 @@ def estimates(
     units : measure -> what is counted.
     labels : further labels, which all rows get.
     """
-    import pandas as pd
-
     names = [name for name in values.index.names if name != "seed"]
+    runs: list[tuple[Any, pd.DataFrame]] = [((), values)]
+    if names:
+        runs = [*values.groupby(level=names, sort=False, dropna=False)]
     rows = []
-    for measure, column in values.items():
-        unit = (units or {}).get(str(measure), "")
-        for of_run, numbers in _by_run(column.dropna(), names):
-            rows.append({**of_run, **labels, **row(str(measure), over_seeds(numbers, unit))})
-    return pd.DataFrame(rows)
+    for measure in map(str, values):
+        unit = (units or {}).get(measure, "")
+        for of_run, group in runs:
+            numbers = group[measure].dropna().infer_objects()
+            if len(numbers):
+                run_labels = {**dict(zip(names, of_run, strict=True)), **labels}
+                rows.append(row(measure, over_seeds(numbers.to_numpy(), unit), **run_labels))
+    return rows
 
 
-def _by_run(
-    column: pd.Series[Any], names: Sequence[str]
-) -> Iterator[tuple[dict[str, Label], NDArray[Any]]]:
-    """The labels of each run, and its values by seed in the order of the rows."""
-    if not names:
-        yield {}, column.to_numpy()
-        return
-    codes = column.index.droplevel("seed")
-    runs, first_rows = np.unique(codes.factorize()[0], return_index=True)
-    of_row = codes.factorize()[0]
-    numbers = column.infer_objects().to_numpy()
-    for run, first_row in zip(runs, first_rows, strict=True):
-        labels = codes[first_row] if len(names) > 1 else (codes[first_row],)
-        yield dict(zip(names, labels, strict=True)), numbers[of_row == run]
+def labelled(rows: Iterable[Row], traces: Mapping[str, Trace]) -> list[Row]:
+    """Rows of which a label `run` names the run, with the labels of that run in its place."""
+    return [entry._replace(labels=labels_of(traces[str(entry.labels["run"])])) for entry in rows]
 
 
 def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Labels) -> pd.DataFrame:
@@ -269,26 +274,18 @@ def permuted(values: NDArray[Any]) -> NDArray[Any]:
 
 def row(measure: str, number: Number, **labels: Label) -> Row:
     """A row of a table of quantities, without or with labels."""
-    return {
-        **labels,
-        "measure": measure,
-        "value": number.value,
-        "low": number.low,
-        "high": number.high,
-        "unit": number.unit,
-        "per_seed": number.per_seed,
-    }
+    return Row(measure, number, labels)
 
 
 def of_runs(
     traces: Mapping[str, Trace], measures: Callable[[Trace], Mapping[str, Number]]
-) -> pd.DataFrame:
+) -> list[Row]:
     """Rows of a table of quantities: what `measures` gives of each run, with the run's labels."""
     rows = []
     for trace in traces.values():
         labels = labels_of(trace)
         rows += [row(name, number, **labels) for name, number in measures(trace).items()]
-    return table(rows)
+    return rows
 
 
 def measured(
@@ -302,13 +299,6 @@ def measured(
         columns = {"run": name, **labels_of(trace), "seed": trace.seeds, **measures(trace)}
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
-
-
-def table(rows: Iterable[Row]) -> pd.DataFrame:
-    """Rows as a table of quantities."""
-    import pandas as pd
-
-    return pd.DataFrame([*rows])
 
 
 def name_of(labels: Labels, defaults: Defaults) -> str:
@@ -346,25 +336,12 @@ def completed(labels: Labels, defaults: Defaults, without: Sequence[str] = ()) -
     return complete
 
 
-class Labelled(Protocol):
-    """What has labels: the specification of a run."""
-
-    @property
-    def algorithm(self) -> Any: ...
-
-    @property
-    def labels(self) -> Labels: ...
-
-
-S = TypeVar("S", bound=Labelled)
-
-
-def by_name(specs: Sequence[S], defaults: Defaults) -> dict[str, S]:
+def by_name(specs: Sequence[Spec], defaults: Defaults) -> dict[str, Spec]:
     """Runs by the names that their labels give; of two with the same labels the former.
 
     Raises ValueError if those are not the same algorithm.
     """
-    named: dict[str, S] = {}
+    named: dict[str, Spec] = {}
     for spec in specs:
         name = name_of(spec.labels, defaults)
         if named.setdefault(name, spec).algorithm != spec.algorithm:
@@ -412,7 +389,7 @@ class Quantities(Mapping[Key, Number]):
 
     Attributes
     ----------
-    table : the rows, with columns of labels and `COLUMNS`; indexed by name.
+    entries : the rows by name.
     defaults : label -> the value that a query means if it does not name the label.
     overrides : label -> a value that a query gets in place of what it names or of the default; or
         a mapping of what it names to what it gets.
@@ -420,48 +397,49 @@ class Quantities(Mapping[Key, Number]):
     negated : whether every number is read with the other sign.
     """
 
-    def __init__(self, table: pd.DataFrame, defaults: Defaults) -> None:
-        self.table = table
+    def __init__(self, entries: Mapping[str, Row], defaults: Defaults) -> None:
+        self.entries = entries
         self.defaults = defaults
         self.overrides: Mapping[str, Label | Mapping[Label, Label]] = {}
         self.instead: Mapping[Key, Key | float] = {}
         self.negated = False
-        self._numbers: dict[str, Number] = {}
         self._names: dict[Query, str] = {}  # of queries that were asked before
-        self._labels = [name for name in table.columns if name not in COLUMNS]
-        self._by_measure: dict[str, list[tuple[str, dict[str, Label]]]] = {}
-        for name, fields in _rows(table):
-            labels = {label: fields[label] for label in self._labels if not missing(fields[label])}
-            self._numbers[name] = _number(fields)
-            self._by_measure.setdefault(fields["measure"], []).append((name, labels))
+        self._by_measure: dict[str, list[str]] = {}
+        for name, entry in entries.items():
+            self._by_measure.setdefault(entry.measure, []).append(name)
 
     @classmethod
-    def of(cls, rows: Sequence[pd.DataFrame], defaults: Defaults) -> Quantities:
-        """Quantities of some frames of rows; ValueError if two have the same labels and measure."""
-        import pandas as pd
-
-        table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
-        labels = [name for name in table.columns if name not in COLUMNS]
-        names = []
-        for _, fields in _rows(table):
-            row_labels = {label: fields[label] for label in labels if not missing(fields[label])}
-            run = name_of(row_labels, defaults)
-            names.append(f"{run}.{fields['measure']}" if run else str(fields["measure"]))
-        table.index = pd.Index(names, name="name")
-        if twice := sorted({*table.index[table.index.duplicated()]}):
-            raise ValueError(f"Quantities: rows must differ, got twice: {', '.join(twice[:3])}.")
-        return cls(table, defaults)
+    def of(cls, tables: Sequence[Iterable[Row]], defaults: Defaults) -> Quantities:
+        """Quantities of some tables of rows; ValueError if two have the same labels and measure."""
+        entries: dict[str, Row] = {}
+        for measure, number, given_labels in chain(*tables):
+            labels = {k: _plain(value) for k, value in given_labels.items() if not missing(value)}
+            run = name_of(labels, defaults)
+            name = f"{run}.{measure}" if run else measure
+            if name in entries:
+                raise ValueError(f"Quantities: rows must differ, got {name} twice.")
+            entries[name] = Row(measure, number, labels)
+        return cls(entries, defaults)
 
     @classmethod
     def from_json(cls, numbers: Mapping[str, Mapping[str, Any]], defaults: Defaults) -> Quantities:
         """Stored quantities; see `to_json`."""
+        entries = {
+            name: Row(stored["measure"], Number.from_json(dict(stored)), stored["labels"])
+            for name, stored in numbers.items()
+        }
+        return cls(entries, defaults)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The rows as a frame with columns of labels and `COLUMNS`, indexed by name."""
         import pandas as pd
 
-        rows = [
-            row(str(number["measure"]), Number.from_json(dict(number)), **number["labels"])
-            for number in numbers.values()
+        records = [
+            {**entry.labels, "measure": entry.measure, **vars(entry.number)}
+            for entry in self.entries.values()
         ]
-        return cls(pd.DataFrame(rows, index=pd.Index([*numbers], name="name")), defaults)
+        return pd.DataFrame(records, index=pd.Index([*self.entries], name="name"))
 
     def rows(self, measure: str, vary: Sequence[str] = (), **fixed: Label) -> pd.DataFrame:
         """The rows of a measure that differ in some labels alone.
@@ -472,14 +450,10 @@ class Quantities(Mapping[Key, Number]):
         vary : the labels that rows may differ in.
         fixed : labels and their values; all others have the study's defaults, or are not there.
         """
-        chosen_rows = self.table[self.table["measure"] == measure]
-        for label in self._labels:
-            values = chosen_rows[label]
-            if label in fixed:
-                chosen_rows = chosen_rows[values == fixed[label]]
-            elif label not in vary:
-                chosen_rows = chosen_rows[values.isna() | (values == self.defaults.get(label))]
-        return chosen_rows
+        labels = self.table.columns.drop([*COLUMNS])
+        usual = {label: self.defaults.get(label) for label in labels}
+        measured = self.table[self.table["measure"] == measure]
+        return selected(measured, vary, usual, **fixed)
 
     def by_seed(
         self, measures: Mapping[str, str], vary: Sequence[str] = (), **fixed: Label
@@ -493,20 +467,17 @@ class Quantities(Mapping[Key, Number]):
 
         rows = pd.concat([self.rows(name, vary, **fixed) for name in measures])
         runs = rows.index.str.rpartition(".").get_level_values(0)
-        named = rows[self._labels].assign(
+        named = rows.drop(columns=[*COLUMNS]).assign(
             run=runs, metric=rows["measure"].map(measures), value=rows["per_seed"]
         )
         return named.explode("value").astype({"value": float}).reset_index(drop=True)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Each row by its name as plain values of six digits, with its labels and its measure."""
-        stored = {}
-        for measure, entries in self._by_measure.items():
-            for name, labels in entries:
-                plain = {label: _plain(value) for label, value in labels.items()}
-                number = self._numbers[name].to_json()
-                stored[name] = {**number, "measure": measure, "labels": plain}
-        return {name: stored[name] for name in self._numbers}
+        return {
+            name: {**number.to_json(), "measure": measure, "labels": dict(labels)}
+            for name, (measure, number, labels) in self.entries.items()
+        }
 
     def controlled(
         self,
@@ -538,12 +509,11 @@ class Quantities(Mapping[Key, Number]):
                 sought[label] = substitute.get(sought.get(label), sought.get(label))  # type: ignore[arg-type]
             elif label in sought:
                 sought[label] = substitute
-        fitting = [
-            name
-            for name, row_labels in self._by_measure.get(query.measure, [])
-            if named.keys() <= row_labels.keys() <= sought.keys()
-            and all(value == sought[label] for label, value in row_labels.items())
-        ]
+        fitting = []
+        for name in self._by_measure.get(query.measure, []):
+            labels = self.entries[name].labels
+            if named.keys() <= labels.keys() and labels.items() <= sought.items():
+                fitting.append(name)
         if len(fitting) != 1:
             raise KeyError(query)
         return fitting[0]
@@ -554,7 +524,7 @@ class Quantities(Mapping[Key, Number]):
             if isinstance(substitute, float):
                 return exact(substitute)
             key = substitute
-        number = self._numbers[self.name(key) if isinstance(key, Query) else key]
+        number = self.entries[self.name(key) if isinstance(key, Query) else key].number
         return -1.0 * number if self.negated else number
 
     def __contains__(self, key: object) -> bool:
@@ -565,10 +535,10 @@ class Quantities(Mapping[Key, Number]):
         return True
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._numbers)
+        return iter(self.entries)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self.entries)
 
 
 def _plain(value: Any) -> Label:
@@ -581,15 +551,6 @@ def _plain(value: Any) -> Label:
 def missing(value: object) -> bool:
     """Whether a label is not there."""
     return value is None or (isinstance(value, float) and np.isnan(value))
-
-
-def _rows(table: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
-    return list(zip(table.index, table.to_dict("records"), strict=True))
-
-
-def _number(fields: Mapping[str, Any]) -> Number:
-    per_seed = tuple(float(x) for x in fields["per_seed"])
-    return Number(fields["value"], fields["low"], fields["high"], per_seed, fields["unit"])
 
 
 def names_of(defaults: Defaults, **labels: Label | Sequence[Label]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.kit.display import displayed
+from papers.kit.earlier import name_of
 from papers.kit.study import Page, Study
 
 
@@ -19,7 +20,7 @@ def rejudged(page: Page, earlier_study: Study) -> pd.DataFrame:
     for claim in page.study.claims:
         known = earlier.get(claim.id.replace("/R", "/C"), {})
         for reading, outcome in page.verdicts(claim).items():
-            name = f"{claim.id}: {reading}" if reading else claim.id
+            name = name_of(claim.id, reading)
             old = known.get(reading) or next(iter(known.values()), None)
             rows[name] = {
                 "the paper says": claim.wording,

@@ -8,10 +8,9 @@ from html import escape
 
 import pandas as pd
 
-from papers.kit import forest, parts
+from papers.kit import earlier, forest, parts
 from papers.kit.claims import Claim
 from papers.kit.display import displayed
-from papers.kit.earlier import on_earlier_seeds
 from papers.kit.numbers import Number
 from papers.kit.quantities import Labels, Quantities, name_of
 from papers.kit.rules import Numbers, Outcome
@@ -63,8 +62,9 @@ def claims_table(page: Page) -> Verdicts:
         wording = claim.wording
         outcomes = page.verdicts(claim)
         for reading, outcome in outcomes.items():
-            name = f"{claim.id}: {reading}" if reading else claim.id
-            rows.append((name, wording, outcome.label, outcome.reason))
+            rows.append(
+                (earlier.name_of(claim.id, reading), wording, outcome.label, outcome.reason)
+            )
             wording = ""  # once, however many readings a claim has
         cards.append(card(claim, outcomes, parts.frame(page.study, claim, outcomes)))
     columns = ["claim", "the paper says", "verdict", "why"]
@@ -84,7 +84,7 @@ def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> s
         badge = f'<span class="badge-fed is-{verdict}">{escape(outcome.label)}</span>'
         reason = f" {escape(outcome.reason)}" if outcome.verdict == parts.NOT_JUDGED else ""
         html.append(f"<p>{title}{badge}{reason}</p>")
-        texts = [*forest.below(reading, outcome), *on_earlier_seeds(claim.id, reading.name)]
+        texts = [*forest.below(reading, outcome), *earlier.on_earlier_seeds(claim.id, reading.name)]
         below = "".join(f"<p>{escape(text)}</p>" for text in texts)
         picture = forest.plot(rows[rows["reading"] == reading.name])
         details = f"<details><summary>{forest.SUMMARY}</summary>{below}</details>"
@@ -93,7 +93,7 @@ def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> s
 
 
 def runs_table(
-    numbers: Numbers,
+    numbers: Quantities,
     runs: Mapping[str, str | Labels],
     measures: Mapping[str, str],
     health: Mapping[str, str] = {},
@@ -106,7 +106,7 @@ def runs_table(
     rows = {}
     wrong = {}
     for title, run in runs.items():
-        name = run if isinstance(run, str) else name_in(numbers, run)
+        name = run if isinstance(run, str) else name_of(run, numbers.defaults)
         keys = {f"{name}.{measure}": text for measure, text in measures.items()}
         if not all(key in numbers for key in keys):
             continue
@@ -118,12 +118,6 @@ def runs_table(
         for title, row in rows.items():
             row["not healthy"] = wrong[title]
     return displayed(pd.DataFrame.from_dict(rows, orient="index"))
-
-
-def name_in(numbers: Numbers, labels: Labels) -> str:
-    """The name that a study's quantities have for a run, or a difference, with some labels."""
-    assert isinstance(numbers, Quantities)
-    return name_of(labels, numbers.defaults)
 
 
 def unbroken(n: Number, spec: str = ".3g") -> str:

@@ -41,17 +41,6 @@ ENDS = ("the final model", "the output")
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A sentence for each part of a stored run that is not what was computed now.
-
-    `difference` is the largest of all, as a share of the largest entry of its curve.
-    """
-
-    wrong: list[str]
-    difference: float
-
-
-@dataclass(frozen=True)
 class RunPrefix:
     """The first rounds of one stored run."""
 
@@ -67,7 +56,33 @@ class RunPrefix:
         return f"{comparisons.named(self.study, self.profile)}/{self.name}"
 
 
-Done = list[tuple[RunPrefix, Comparison]]
+@dataclass(frozen=True)
+class Comparison:
+    """What came of comparing the first rounds of a stored run with what was computed now.
+
+    Attributes
+    ----------
+    prefix : what was compared.
+    wrong : a sentence for each part that differs.
+    difference : the largest of all, as a share of the largest entry of its curve.
+    """
+
+    prefix: RunPrefix
+    wrong: list[str]
+    difference: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run was compared to its end."""
+        return self.prefix.rounds == self.prefix.of
+
+    @property
+    def finding(self) -> Finding:
+        """What `results/recheck.json` says of the run."""
+        run = self.prefix
+        mark = comparisons.mark(run.study, run.profile, run.name)
+        difference = float(f"{self.difference:.2g}")
+        return Finding(mark, run.rounds, run.of, difference, not self.wrong)
 
 
 def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
@@ -80,7 +95,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
     stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
-    done: Done = []
+    done: list[Comparison] = []
     without_data: dict[str, DataError] = {}
     for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
         if stored.keys().isdisjoint(group):
@@ -91,18 +106,16 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
         except DataError as error:
             without_data |= dict.fromkeys(stored.keys() & group.keys(), error)
             continue
-        compared = {}
-        for name, trace in traces.items():
-            if spec := stored.get(name):
-                prefix = RunPrefix(study.name, name, group[name].rounds, spec.rounds, profile)
-                compared[name] = (prefix, compare(study, spec, prefix, trace))
-                sys.stderr.writelines(f"{sentence}\n" for sentence in compared[name][1].wrong)
-        findings = {
-            name: _finding(prefix, comparison) for name, (prefix, comparison) in compared.items()
-        }
+        findings = {}
+        for name in stored.keys() & traces.keys():
+            spec = stored[name]
+            prefix = RunPrefix(study.name, name, group[name].rounds, spec.rounds, profile)
+            comparison = compare(study, spec, prefix, traces[name])
+            sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
+            findings[name] = comparison.finding
+            done.append(comparison)
         comparisons.note(study.name, profile, len(specs), findings)
-        done += compared.values()
-    equal = [comparison.difference for _, comparison in done if not comparison.wrong]
+    equal = [comparison.difference for comparison in done if not comparison.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
     if largest:
@@ -110,7 +123,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             f"{study.name}: such differences come of another order of roundings, on this machine "
             "or in changed code; --store stores today's digits"
         )
-    if short := sum(prefix.rounds < prefix.of for prefix, _ in done):
+    if short := sum(not comparison.complete for comparison in done):
         print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
         print(f"{study.name}: {listed(lacking)} not stored as declared; --missing stores them")
@@ -128,7 +141,7 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     chosen = [studies[name] for name in names or studies]
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began = time.monotonic()
-    done = Done()
+    done: list[Comparison] = []
     without_data: dict[str, int] = {}
     for study, name, spec in sample(chosen, seed):
         if done and time.monotonic() - began > seconds:
@@ -140,13 +153,15 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
         except DataError:
             without_data[study.name] = without_data.get(study.name, 0) + 1
             continue
-        done.append((prefix, compare(study, spec, prefix, trace)))
+        comparison = compare(study, spec, prefix, trace)
+        done.append(comparison)
         print(f"  {prefix.run}: {prefix.rounds} of {prefix.of} rounds", flush=True)
-        sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
-    equal = [prefix for prefix, comparison in done if not comparison.wrong]
-    complete = sum(prefix.rounds == prefix.of for prefix in equal)
+        sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
+    equal = [comparison for comparison in done if not comparison.wrong]
+    complete = sum(comparison.complete for comparison in equal)
+    drawn = {comparison.prefix.study for comparison in equal}
     print(
-        f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "
+        f"recheck: {len(equal)} runs of {len(drawn)} studies are what the code "
         f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
         f"({time.monotonic() - began:.0f} s)"
     )
@@ -157,13 +172,6 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
         print("recheck: nothing was compared", file=sys.stderr)
         return 2
     return 2 if len(equal) < len(done) else 0
-
-
-def _finding(prefix: RunPrefix, comparison: Comparison) -> Finding:
-    """What `results/recheck.json` says of a run."""
-    mark = comparisons.mark(prefix.study, prefix.profile, prefix.name)
-    difference = float(f"{comparison.difference:.2g}")
-    return Finding(mark, prefix.rounds, prefix.of, difference, not comparison.wrong)
 
 
 def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Spec]]:
@@ -255,7 +263,7 @@ def compare(study: Study, spec: Spec, prefix: RunPrefix, trace: Trace) -> Compar
         difference = max(difference, np.nanmax(apart, initial=0.0) / size)
     if prefix.rounds == prefix.of:
         wrong += _wrong_bits(stored, computed, prefix)
-    return Comparison(wrong, float(difference))
+    return Comparison(prefix, wrong, float(difference))
 
 
 def _as_stored(trace: Trace, spec: Spec, prefix: RunPrefix) -> Trace:

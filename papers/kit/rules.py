@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from papers.kit.numbers import Number, exact, mean, seeds_for
-from papers.kit.quantities import Key, Label, Quantities, Query
+from papers.kit.quantities import Key, Label, Labels, Quantities, Query
 
 Numbers = Mapping[Any, Number]
 #: Whether a statement holds; None where the numbers do not decide.
@@ -166,33 +166,32 @@ class Term:
         return Term(f"size of {self.words}", self.keys, lambda n: abs(self.read(n)))
 
 
-def key_of(name: Key, labels: Mapping[str, Label]) -> Key:
-    """The key of a number: its name, or what is measured and the labels of the run."""
-    return Query.of(str(name), **labels) if labels else name
+def _term(words: str, key: Key, labels: Labels, read: Callable[[Number], Number]) -> Term:
+    """What is read of one number; with labels the key says what is measured of which run."""
+    sought = Query.of(str(key), **labels) if labels else key
+    return Term(f"{words}`{sought}`", (sought,), lambda n: read(n[sought]))
 
 
 def of(key: Key, **labels: Label) -> Term:
     """A number with its interval."""
-    key = key_of(key, labels)
-    return Term(f"`{key}`", (key,), lambda n: n[key])
+    return _term("", key, labels, lambda number: number)
 
 
 def value(key: Key, **labels: Label) -> Term:
     """The value alone, whatever its interval: for what is exact, or a sentence about means."""
-    key = key_of(key, labels)
-    return Term(f"value of `{key}`", (key,), lambda n: exact(n[key].value))
+    return _term("value of ", key, labels, lambda number: exact(number.value))
 
 
 def most(key: Key, **labels: Label) -> Term:
     """The largest value of any seed."""
-    key = key_of(key, labels)
-    return Term(f"largest `{key}` of any seed", (key,), lambda n: exact(max(n[key].per_seed)))
+    term = _term("largest ", key, labels, lambda number: exact(max(number.per_seed)))
+    return replace(term, words=f"{term.words} of any seed")
 
 
 def least(key: Key, **labels: Label) -> Term:
     """The smallest value of any seed."""
-    key = key_of(key, labels)
-    return Term(f"smallest `{key}` of any seed", (key,), lambda n: exact(min(n[key].per_seed)))
+    term = _term("smallest ", key, labels, lambda number: exact(min(number.per_seed)))
+    return replace(term, words=f"{term.words} of any seed")
 
 
 def alike(first: Term, second: Term, effect: Term) -> Condition:

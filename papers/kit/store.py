@@ -82,9 +82,8 @@ class Spec:
         """
         callee = getattr(self.problem, "func", self.problem)
         function: Any = inspect.unwrap(callee)
-        named = getattr(sys.modules.get(function.__module__), function.__qualname__, None)
-        importable = named is not None and inspect.unwrap(named) is function
-        if function.__module__ == "__main__" or not importable:
+        named: Any = getattr(sys.modules.get(function.__module__), function.__qualname__, None)
+        if function.__module__ == "__main__" or inspect.unwrap(named) is not function:
             return None
         usual = inspect.signature(function).parameters
         given_arguments = {
@@ -224,7 +223,7 @@ def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     if not {*spec.keep} <= {*stored["models"]}.union(*stored["curves"].values()):
         return False
     key = spec.key()
-    return bool(stored["config"] == spec.config() if key is None else stored["key"] == key)
+    return key is not None and stored["key"] == key
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:

@@ -30,11 +30,8 @@ class Stored:
     def labels(self):
         """The labels of every run, and of what other quantities are about, by its name."""
         labels = {}
-        table = self.numbers.table
-        columns = [name for name in table if name not in quantities.COLUMNS]
-        for name, row in zip(table.index, table[columns].to_dict("records"), strict=True):
-            known = {label: value for label, value in row.items() if not quantities.missing(value)}
-            labels[run_in(name)] = known
+        for name, row in self.numbers.entries.items():
+            labels[run_in(name)] = row.labels
         for name, trace in self.traces.items():
             labels[name] = dict(quantities.labels_of(trace))
         return labels

@@ -1,8 +1,8 @@
 """Quantities of runs without labels, each under its name."""
 
-from papers.kit.quantities import Quantities, row, table
+from papers.kit.quantities import Quantities, row
 
 
 def quantities(numbers):
     """The quantities with these names and numbers."""
-    return Quantities.of([table(row(name, number) for name, number in numbers.items())], {})
+    return Quantities.of([[row(name, number) for name, number in numbers.items()]], {})

@@ -116,7 +116,8 @@ class TestRecomputing:
         assert "must be what the code gives, it is not at entry" in capsys.readouterr().err
 
     def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
-        wrong = Comparison(["np_workshop/x: f must be."], 0.5)
+        prefix = RunPrefix("np_workshop", "x", 1, 2)
+        wrong = Comparison(prefix, ["np_workshop/x: f must be."], 0.5)
         monkeypatch.setattr(kit, "compare", lambda *_: wrong)
         monkeypatch.setattr(kit, "SAMPLED", 1)
         assert main(["recheck", "np_workshop", "--seconds", "0"]) == 2

@@ -26,7 +26,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         row("rounds", exact(any_run.rounds[-1], "rounds")),
         *leads(traces),
     ]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

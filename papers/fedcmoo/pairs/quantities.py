@@ -18,7 +18,7 @@ from papers.fedcmoo.common import GREY, METHODS, final
 from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, STEP_SIZES, stepped
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact
-from papers.kit.quantities import Label, Labels, Quantities, estimates
+from papers.kit.quantities import Label, Labels, Quantities, Row, estimates
 from papers.kit.study import Params, Traces
 
 BLOCK = 30  # rounds of a mean
@@ -213,22 +213,20 @@ def of_guard(trace: Trace) -> dict[str, Number]:
     }
 
 
-def differences(values: pd.DataFrame) -> pd.DataFrame:
+def differences(values: pd.DataFrame) -> Iterator[Row]:
     """Differences of two runs: labelled as the first, and by what it is held against."""
-    tables = []
     for labels, ours, theirs in compared():
         apart = kit.minus(values, DEFAULTS, ours, theirs)
         if apart.empty:
             continue
         units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
-        tables.append(estimates(apart, units, **labels))
+        yield from estimates(apart, units, **labels)
     for data, method, dropout in product(GREY, METHODS, (False, True)):
         run: dict[str, Label] = {"data": data, "method": method, "dropout": dropout}
         apart = kit.halves_apart(values, DEFAULTS, run)
         if len(apart):
             units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
-            tables.append(estimates(apart, units, **run, minus="nothing"))
-    return pd.concat(tables) if tables else pd.DataFrame()
+            yield from estimates(apart, units, **run, minus="nothing")
 
 
 def compared() -> Iterator[tuple[Labels, Labels, Labels]]:

@@ -39,7 +39,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     for trace in traces.values():
         is_gram = kit.labels_of(trace)["probe"] == "gram"
         rows += errors(trace) if is_gram else gains(trace)
-    return Quantities.of([kit.table(rows)], DEFAULTS)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def errors(trace: Trace) -> Iterator[Row]:

@@ -39,7 +39,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         *compared(runs, last_rounds, "upload"),
         *counted(traces, p),
     ]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

@@ -24,7 +24,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, and FedCMOO's lead by the number of local steps."""
     rows = [lead for data in GREY for lead in leads_on(data, traces, p)]
     rows += [slope for data in GREY for slope in slopes_on(data, traces)]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

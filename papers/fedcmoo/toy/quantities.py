@@ -25,7 +25,7 @@ Measures = Mapping[str, ArrayLike | Number]
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, and what sweeps of runs give."""
     rows = [*gains(traces), *slopes(traces), *allowed(p)]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

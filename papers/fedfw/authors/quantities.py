@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
@@ -40,21 +39,21 @@ def derive(traces: Traces, p: Params) -> Quantities:
     runs = {name: trace for name, trace in traces.items() if "step" not in kit.labels_of(trace)}
     gaps = waterfall(traces, p["text_rounds"])
     changes = [row("gap", mean(gap, "points"), change=change) for change, gap in gaps.items()]
-    return Quantities.of([*tables(runs), kit.table(changes)], DEFAULTS)
+    return Quantities.of([*tables(runs), changes], DEFAULTS)
 
 
-def tables(traces: Traces) -> list[pd.DataFrame]:
+def tables(traces: Traces) -> list[list[Row]]:
     """Tables of the cells, of differences by split, and of how far printed values are."""
     values = kit.measured(traces, measures)
     by_run = values.set_index(["run", "seed"])[[*UNITS]]
-    cells = kit.with_labels(estimates(by_run, UNITS), traces).drop(columns=["index", "run"])
+    cells = kit.labelled(estimates(by_run, UNITS), traces)
     differences = []
     for run, rival in pairs():
         apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             points = dict.fromkeys(UNITS, "points")
             differences.append(estimates(apart, points, **difference(run)))
-    counts = kit.table(counted(Quantities.of([cells], DEFAULTS)))
+    counts = counted(Quantities.of([cells], DEFAULTS))
     return [cells, *differences, counts]
 
 

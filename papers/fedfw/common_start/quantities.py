@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from papers.fedfw.authors.quantities import best_round, difference, tables
 from papers.fedfw.authors.runs import DEFAULTS, pairs
-from papers.kit import quantities as kit
 from papers.kit.numbers import mean
 from papers.kit.quantities import Quantities, Row, name_of, row
 from papers.kit.study import Params, Traces
@@ -14,7 +13,7 @@ from papers.kit.study import Params, Traces
 
 def derive(traces: Traces, _: Params) -> Quantities:
     """Cells, FedFW minus FedDR by split, how far printed values are, and differences of nothing."""
-    return Quantities.of([*tables(traces), kit.table(nothing(traces))], DEFAULTS)
+    return Quantities.of([*tables(traces), nothing(traces)], DEFAULTS)
 
 
 def nothing(traces: Traces) -> Iterator[Row]:

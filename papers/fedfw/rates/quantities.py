@@ -128,7 +128,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     A row whose runs are missing is missing too.
     """
     rows = [*beside_bounds(traces, p), *trends(traces, p), *errors(traces, p)]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
 def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from fedlib.core import Trace
 from papers.fedfw.cells import COLUMNS_3, DEFAULTS, METHODS_3
 from papers.fedfw.tables.quantities import counts, of_cell
-from papers.kit.quantities import Quantities, Row, labels_of, name_of, table
+from papers.kit.quantities import Quantities, Row, labels_of, name_of
 from papers.kit.study import Params, Traces
 
 
@@ -18,8 +18,8 @@ def derive(traces: Traces, _: Params) -> Quantities:
     rows: list[Row] = []
     for cell in cells:
         rows += of_cell(runs, cell, METHODS_3)
-    rows += counts(Quantities.of([table(rows)], DEFAULTS), cells, METHODS_3)
-    return Quantities.of([table(rows)], DEFAULTS)
+    rows += counts(Quantities.of([rows], DEFAULTS), cells, METHODS_3)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def merged(traces: Traces) -> dict[str, Trace]:

@@ -36,7 +36,6 @@ from papers.kit.quantities import (
     name_of,
     row,
     sweep,
-    table,
 )
 from papers.kit.study import Params, Traces
 
@@ -55,9 +54,9 @@ def derive(traces: Traces, _: Params) -> Quantities:
     for cell in cells:
         rows += of_cell(traces, cell, METHODS)
         rows += rounds_apart(traces, cell)
-    numbers = Quantities.of([table(rows)], DEFAULTS)
+    numbers = Quantities.of([rows], DEFAULTS)
     rows += [*counts(numbers, cells, METHODS), *over_columns(numbers), *faster(numbers)]
-    return Quantities.of([table(rows)], DEFAULTS)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def percent(trace: Trace) -> Array:

@@ -14,7 +14,7 @@ from papers.fedsgm.bounds.methods import RHO_HAT
 from papers.fedsgm.bounds.runs import DEFAULTS, Plan, again
 from papers.fedsgm.problems.prox import stationarity
 from papers.kit.numbers import Number, exact, mean
-from papers.kit.quantities import Labels, Quantities, Row, labels_of, name_of, row, sweep, table
+from papers.kit.quantities import Labels, Quantities, Row, labels_of, name_of, row, sweep
 from papers.kit.study import Params, Traces
 
 
@@ -85,7 +85,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     del p
     runs = {name: reached(trace) for name, trace in traces.items()}
     rows = [*measures(traces, runs), *slopes(traces, runs)]
-    return Quantities.of([table(rows)], DEFAULTS)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def measures(traces: Traces, runs: Mapping[str, Reached]) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from fedlib.core.trace import Array
 from papers.fedsgm.cartpole.runs import defaults
 from papers.fedsgm.curves import mean_change, second_half
 from papers.kit.numbers import Number, exact, mean, share
-from papers.kit.quantities import Quantities, Row, of_runs, row, run_of, table
+from papers.kit.quantities import Quantities, Row, of_runs, row, run_of
 from papers.kit.study import Params, Traces
 
 BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
@@ -25,10 +25,10 @@ ROUNDS = (100, 250, 500)  # that are reported
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, and the cost at which soft switching should settle."""
     settled = exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])
-    predicted = table([row("predicted", settled, prediction="soft_level")])
+    predicted = [row("predicted", settled, prediction="soft_level")]
     usual = defaults(p)
     hard = run_of(traces, usual, switch="hard", fraction=0.5)
-    return Quantities.of([of_runs(traces, measures), predicted, table(null_data(hard))], usual)
+    return Quantities.of([of_runs(traces, measures), predicted, null_data(hard)], usual)
 
 
 def null_data(trace: Trace) -> Iterator[Row]:

@@ -21,7 +21,6 @@ from papers.kit.quantities import (
     row,
     run_of,
     sweep,
-    table,
 )
 from papers.kit.rules import State, all_of, of
 from papers.kit.study import Params, Traces
@@ -44,9 +43,9 @@ def derive(traces: Traces, p: Params) -> Quantities:
     hard = run_of(traces, usual, method="hard")
     tables = [
         of_runs(judged, partial(measures, tolerance)),
-        table(tuned_penalties(traces, tolerance, usual)),
-        table(null_data(run_of(traces, usual, method="hard", splits="fresh"))),
-        table([row("majority", exact(hard.config["problem"]["majority"]))]),
+        tuned_penalties(traces, tolerance, usual),
+        null_data(run_of(traces, usual, method="hard", splits="fresh")),
+        [row("majority", exact(hard.config["problem"]["majority"]))],
     ]
     if p["many"]:
         tables.append(shares("C22", better_trade_off(traces, tolerance, usual)))

@@ -10,7 +10,7 @@ from fedlib.core.trace import Array
 from papers.fedsgm.np_pairing.runs import DEFAULTS, paired, settings
 from papers.fedsgm.skewness import client_gradients, skewness
 from papers.kit.numbers import Number, mean
-from papers.kit.quantities import Quantities, row, run_of, table
+from papers.kit.quantities import Quantities, row, run_of
 from papers.kit.study import Params, Traces
 
 ZERO = 1e-9  # the displacement whose logarithm stands for that of none
@@ -24,7 +24,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         pairings = [run_of(traces, DEFAULTS, **labels, shift=shift) for shift in p["shifts"]]
         measured = measures(pairings, p["shifts"])
         rows += [row(name, number, **labels) for name, number in measured.items()]
-    return Quantities.of([table(rows)], DEFAULTS)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def measures(pairings: list[Trace], shifts: tuple[int, ...]) -> dict[str, Number]:

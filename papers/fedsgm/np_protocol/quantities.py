@@ -25,7 +25,6 @@ from papers.kit.quantities import (
     row,
     run_of,
     sweep,
-    table,
 )
 from papers.kit.study import Params, Traces
 
@@ -56,11 +55,11 @@ def derive(traces: Traces, p: Params) -> Quantities:
     modes = [run_of(traces, usual, switch=mode) for mode in ("hard", "soft")]
     tables = [
         of_runs(judged, partial(measures, tolerance)),
-        table(null_data(modes[0], tolerance)),
-        table(shares_of_threes([*modes, *grids["rho"].values()], tolerance)),
-        table(tuned_steps(traces, p, usual)),
-        table(right(grids, modes[1], tolerance)),
-        table(spreads(grids)),
+        null_data(modes[0], tolerance),
+        shares_of_threes([*modes, *grids["rho"].values()], tolerance),
+        tuned_steps(traces, p, usual),
+        right(grids, modes[1], tolerance),
+        spreads(grids),
     ]
     return Quantities.of(tables, usual)
 

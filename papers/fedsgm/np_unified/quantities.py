@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 from math import log
@@ -21,7 +21,17 @@ from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, OPEN_BETAS, def
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
 from papers.kit import quantities as kit
 from papers.kit.numbers import exact, mean
-from papers.kit.quantities import Label, Quantities, along, estimates, per_seed, row, run_of, sweep
+from papers.kit.quantities import (
+    Label,
+    Quantities,
+    Row,
+    along,
+    estimates,
+    per_seed,
+    row,
+    run_of,
+    sweep,
+)
 from papers.kit.rules import State, of
 from papers.kit.study import Params, Traces
 
@@ -54,20 +64,20 @@ def derive(traces: Traces, p: Params) -> Quantities:
     values = kit.with_labels(by_run, measured)
     best = tuned(values, tolerance, usual)
     with_all = sweep(measured, usual, "participants", method="FedSGM", switch="soft")[CLIENTS]
-    tables = [
-        kit.with_labels(estimates(by_run, UNITS), measured).drop(columns=["index", "run"]),
+    tables: list[Iterable[Row]] = [
+        kit.labelled(estimates(by_run, UNITS), measured),
         best_settings(best),
         sharper(values, usual),
         limits(frame, p, usual),
         means_of_three(values, p, tolerance, usual),
-        right_penalties(best),
+        [right_penalties(best)],
         spreads(values, p, usual),
-        kit.table(null_data(by_run)),
+        null_data(by_run),
         gradients(measured["hard"]),
         predictions(values, with_all, tolerance, usual),
     ]
     if p["many"]:
-        tables.append(kit.table(less_stable(traces, usual)))
+        tables.append(less_stable(traces, usual))
     return Quantities.of(tables, usual)
 
 
@@ -124,26 +134,23 @@ def tuned(values: pd.DataFrame, tolerance: float, usual: kit.Defaults) -> pd.Dat
     return best.assign(right=feasible & (best["f"] <= bound), setting="tuned")
 
 
-def best_settings(best: pd.DataFrame) -> pd.DataFrame:
+def best_settings(best: pd.DataFrame) -> Iterator[Row]:
     """Each method at its best step size: the step size, late values, and how often it is right."""
-    tables = []
     for labels in (["method", "switch", "setting"], ["method", "rho", "setting"]):
         rows = best.dropna(subset=labels).set_index([*labels, "seed"])
-        tables.append(estimates(rows[["f", "g", "infeasible", "right"]], UNITS))
+        yield from estimates(rows[["f", "g", "infeasible", "right"]], UNITS)
         for values, group in rows.groupby(level=labels):
-            at_step = row("lr", exact(group["lr"].iloc[0]))
-            tables.append(pd.DataFrame([{**dict(zip(labels, values, strict=True)), **at_step}]))
-    return pd.concat(tables)
+            yield row("lr", exact(group["lr"].iloc[0]), **dict(zip(labels, values, strict=True)))
 
 
-def right_penalties(best: pd.DataFrame) -> pd.DataFrame:
+def right_penalties(best: pd.DataFrame) -> Row:
     """How many of the penalties are right on a split."""
     penalties = best[best["method"] == PENALTY["method"]]
     shares = penalties.groupby("seed")["right"].mean()
-    return pd.DataFrame([row("right", mean(shares, "of penalties"), setting="tuned", **PENALTY)])
+    return row("right", mean(shares, "of penalties"), setting="tuned", **PENALTY)
 
 
-def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
+def sharper(values: pd.DataFrame, usual: kit.Defaults) -> list[Row]:
     """Late f and g of soft switching at other sharpnesses, minus those at the paper's."""
     rows = along(values, ["participants", "beta"], usual, method="FedSGM", switch="soft")
     late = rows[["f", "g"]].unstack("beta").stack(0)
@@ -152,27 +159,24 @@ def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
     return estimates(differences.add_suffix("_more"), switch="soft")
 
 
-def limits(frame: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFrame:
+def limits(frame: pd.DataFrame, p: Params, usual: kit.Defaults) -> Iterator[Row]:
     """The largest difference in any round between hard switching and soft, very sharp switching."""
     index = ["participants", "round"]
     hard = along(frame, index, usual, method="FedSGM", switch="hard")[["f", "g"]]
-    tables = []
     for beta in (LIMIT, max(p["betas"])):
         soft = along(frame, index, usual, method="FedSGM", switch="soft", beta=beta)[["f", "g"]]
         apart = (soft - hard).abs().max(axis=1).dropna()
         gap = apart.groupby(level=["participants", "seed"]).max()
-        tables.append(estimates(gap.to_frame("gap"), switch="soft", beta=beta))
-    return pd.concat(tables)
+        yield from estimates(gap.to_frame("gap"), switch="soft", beta=beta)
 
 
 def means_of_three(
     values: pd.DataFrame, p: Params, tolerance: float, usual: kit.Defaults
-) -> pd.DataFrame:
+) -> Iterator[Row]:
     """The share of all choices of three seeds whose mean late g is feasible.
 
     At the paper's setting, with all clients, and at the smallest step size.
     """
-    rows = []
     participants = p["participants"]
     lr_used = float(p["lr"])
     slowest = float(min(p["lrs"]))
@@ -186,11 +190,10 @@ def means_of_three(
             g = run["g"].to_numpy()
             means = np.array([*combinations(g, min(3, len(g)))]).mean(1)
             feasible = exact((means <= FEASIBLE * tolerance).mean(), "of means over three seeds")
-            rows.append(row("of_three", feasible, **labels))
-    return pd.DataFrame(rows)
+            yield row("of_three", feasible, **labels)
 
 
-def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFrame:
+def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> Iterator[Row]:
     """How far late f and g move along a grid of sharpnesses, and of penalties, at one step size.
 
     The penalties are those of the upper part of the grid: from end to end a factor 200, as the
@@ -200,19 +203,17 @@ def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFram
     soft = soft[soft.index.get_level_values("beta") < LIMIT]
     penalty = along(values, ["rho"], usual, **PENALTY)
     penalty = penalty[penalty.index.get_level_values("rho") >= max(p["rhos"]) / SPREAD]
-    tables = []
     for knob, rows in (("beta", soft), ("rho", penalty)):
         groups = rows[["f", "g"]].groupby(level="seed")
         spread = (groups.max() - groups.min()).add_prefix("spread_")
-        tables.append(estimates(spread, knob=knob))
+        yield from estimates(spread, knob=knob)
         half = len(spread) // 2
         for number in range(2):
             rows_of_half = spread.iloc[number * half : (number + 1) * half]
-            tables.append(estimates(rows_of_half, knob=knob, half=number))
-    return pd.concat(tables)
+            yield from estimates(rows_of_half, knob=knob, half=number)
 
 
-def null_data(by_run: pd.DataFrame) -> Iterator[kit.Row]:
+def null_data(by_run: pd.DataFrame) -> Iterator[Row]:
     """The measures of hard switching on disjoint sets of splits: between them is no effect."""
     hard = by_run.loc["hard"]
     size = len(hard) // PARTS
@@ -232,7 +233,7 @@ def final_models(trace: Trace) -> list[tuple[Problem, torch.Tensor]]:
     return [(split(seed=seed), w) for seed, w in zip(trace.seeds, models, strict=True)]
 
 
-def gradients(trace: Trace) -> pd.DataFrame:
+def gradients(trace: Trace) -> list[Row]:
     """How skew the gradients of the clients are at the final models of a run."""
     per_split = []
     for problem, w in final_models(trace):
@@ -252,7 +253,7 @@ def gradients(trace: Trace) -> pd.DataFrame:
 
 def predictions(
     values: pd.DataFrame, soft: Trace, tolerance: float, usual: kit.Defaults
-) -> pd.DataFrame:
+) -> list[Row]:
     """P3: how often a fixed penalty is feasible just if it exceeds the multiplier of its split.
 
     The multiplier comes from the soft run with all clients, feasibility from the penalty run.
@@ -274,7 +275,7 @@ def predictions(
         "feasible": mean(feasible.mean(axis=1), "of penalties"),
         "multiplier": mean(of_split),
     }
-    return pd.DataFrame([row(name, number, **labels) for name, number in numbers.items()])
+    return [row(name, number, **labels) for name, number in numbers.items()]
 
 
 #: What may be less stable, by seed.
@@ -287,7 +288,7 @@ UNSTEADY: dict[str, Callable[[Trace], Array]] = {
 }
 
 
-def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[kit.Row]:
+def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[Row]:
     """By each measure, the share of open settings in which beta = 20 is less stable than 40.
 
     Null data are beta = 40 on two disjoint halves of the seeds.

@@ -25,7 +25,6 @@ from papers.kit.quantities import (
     of_runs,
     row,
     run_of,
-    table,
 )
 from papers.kit.rules import State, between, of
 from papers.kit.study import Params, Traces
@@ -48,13 +47,13 @@ def derive(traces: Traces, p: Params) -> Quantities:
     }
     tables = [
         of_runs(measured, partial(measures, tolerance)),
-        table(ratios(measured, tolerance, usual)),
-        table(predictions(traces, p)),
-        table(null_data(traces, usual)),
+        ratios(measured, tolerance, usual),
+        predictions(traces, p),
+        null_data(traces, usual),
     ]
     if p["many"]:
-        tables.append(table(fewer_violations(traces, tolerance, usual)))
-        tables.append(table(prices(traces, usual)))
+        tables.append(fewer_violations(traces, tolerance, usual))
+        tables.append(prices(traces, usual))
     return Quantities.of(tables, usual)
 
 

@@ -19,7 +19,7 @@ from papers.ssca.convergence.quantities import area, at
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """Costs of every run, what tuning picks, and differences by seed."""
-    tables = [kit.of_runs(traces, measures), kit.table([*picked(traces, p), *compared(traces, p)])]
+    tables = [kit.of_runs(traces, measures), [*picked(traces, p), *compared(traces, p)]]
     return Quantities.of(tables, DEFAULTS)
 
 

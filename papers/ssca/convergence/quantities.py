@@ -19,6 +19,7 @@ from papers.kit.quantities import (
     Label,
     Labels,
     Quantities,
+    Row,
     estimates,
     name_of,
     row,
@@ -42,11 +43,11 @@ def derive(traces: Traces, p: Params) -> Quantities:
     Where a run is missing, the rows that need it are.
     """
     runs = shown(traces)
-    privacy = kit.table(row(name, number, method="leak") for name, number in leaked().items())
+    privacy = [row(name, number, method="leak") for name, number in leaked().items()]
     tables = [
         kit.of_runs(runs, partial(numbers, p=p)),
         differences(kit.measured(runs, partial(compared_measures, p=p)), p),
-        kit.table([*counted(), *bits_off(runs, p)]),
+        [*counted(), *bits_off(runs, p)],
         privacy,
     ]
     return Quantities.of(tables, DEFAULTS)
@@ -139,19 +140,17 @@ def shown(traces: Traces) -> dict[str, Trace]:
     return runs
 
 
-def differences(values: pd.DataFrame, p: Params) -> pd.DataFrame:
+def differences(values: pd.DataFrame, p: Params) -> Iterator[Row]:
     """Differences of two runs: labelled as the former, and by what it is held against."""
-    tables = []
     for against, run, rival in compared(p):
         apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
-            tables.append(estimates(apart, UNITS, **run, minus=against))
+            yield from estimates(apart, UNITS, **run, minus=against)
     different = {name_of(run, DEFAULTS): run for _, run, _ in compared(p)}
     for run in different.values():
         apart = kit.halves_apart(values, DEFAULTS, run)
         if len(apart):
-            tables.append(estimates(apart, UNITS, **run, minus="nothing"))
-    return pd.concat(tables) if tables else pd.DataFrame()
+            yield from estimates(apart, UNITS, **run, minus="nothing")
 
 
 def compared_later(p: Params, batches: list[int]) -> Iterator[tuple[str, Labels, Labels]]:

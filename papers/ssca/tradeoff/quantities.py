@@ -23,7 +23,7 @@ SWEPT = {"ssca": "ridge", "limit": "U"}  # what varies along the curve of a meth
 def derive(traces: Traces, _: Params) -> Quantities:
     """Where every run ends; the order along each curve; Theorem 5's gradients."""
     rows = [*orders(traces), *below_limit(traces)]
-    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

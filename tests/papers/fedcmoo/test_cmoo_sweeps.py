@@ -4,7 +4,7 @@ import pytest
 
 from papers.fedcmoo.sweeps.claims import C6
 from papers.fedcmoo.sweeps.runs import DEFAULTS
-from papers.kit.quantities import Quantities, row, table
+from papers.kit.quantities import Quantities, row
 from tests.helpers.planted import about
 
 
@@ -26,4 +26,4 @@ def test_fsmgda_falls_behind_if_the_lead_grows_and_is_one(with_one, with_twenty,
         for method in ("fsmgda", "fedcmoo"):
             run = {"data": data, "method": method, "steps": 1}
             rows.append(row("accuracy", about(accuracy, 0.01), **run))
-    assert C6(Quantities.of([table(rows)], DEFAULTS)).label == verdict
+    assert C6(Quantities.of([rows], DEFAULTS)).label == verdict

@@ -12,7 +12,7 @@ from papers.fedcmoo.theory import sketches
 from papers.fedcmoo.toy.claims import C16
 from papers.fedcmoo.toy.runs import DEFAULTS
 from papers.kit.numbers import mean
-from papers.kit.quantities import Quantities, row, table
+from papers.kit.quantities import Quantities, row
 
 
 def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary():
@@ -85,7 +85,7 @@ def test_the_direction_is_judged_at_every_point(falls, verdict):
         )
         for M, share in falls.items()
     ]
-    assert C16(Quantities.of([table(rows)], DEFAULTS)).verdict == verdict
+    assert C16(Quantities.of([rows], DEFAULTS)).verdict == verdict
 
 
 class TestSketches:
