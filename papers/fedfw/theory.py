@@ -70,8 +70,9 @@ def nonconvex(
     + N D^2 lam0 / (2 P^(1/3)), then plus `slip`, all divided by `quality`.
     """
     cube = _cube(rounds, share)
+    start = c.spread * cube**2 / (share * rounds)
     steps = c.L * c.D**2 / (2 * cube**2) + c.N * c.D**2 * c.lam0 / (2 * cube)
-    return (c.spread * cube**2 / (share * rounds) + steps + slip) / quality
+    return (start + steps + slip) / quality
 
 
 def nonconvex_at_mean(
@@ -85,7 +86,8 @@ def nonconvex_at_mean(
 ) -> float:
     """The smallest mean Frank-Wolfe gap of F at w: (L D + zeta)^2 / (4 N lambda) more."""
     at_clients = nonconvex(c, rounds, share=share, quality=quality, slip=slip)
-    return at_clients + (c.L * c.D + zeta) ** 2 / (4 * c.N * c.lam0 * _cube(rounds, share))
+    lam = c.lam0 * _cube(rounds, share)
+    return at_clients + (c.L * c.D + zeta) ** 2 / (4 * c.N * lam)
 
 
 def stochastic(c: Constants, t: int) -> float:
@@ -94,10 +96,14 @@ def stochastic(c: Constants, t: int) -> float:
     9/8 D sqrt(N Q) / (t + 8)^(1/3) + 81/16 D^2 (N lam0 / (t + 8)^(1/2) + L / (t + 8)) with
     N Q = 16/3 sigma^2 + 27/4 L^2 D^2.
     """
-    scaled = 16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2
-    noise = 9 / 8 * c.D * sqrt(scaled) / (t + 8) ** (1 / 3)
-    return float(noise + 81 / 16 * c.D**2 * (c.N * c.lam0 / sqrt(t + 8) + c.L / (t + 8)))
+    NQ = 16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2
+    noise = 9 / 8 * c.D * sqrt(NQ) / (t + 8) ** (1 / 3)
+    rates = c.N * c.lam0 / sqrt(t + 8) + c.L / (t + 8)
+    return float(noise + 81 / 16 * c.D**2 * rates)
 
 
 def _cube(rounds: int, share: float) -> float:
-    return float((rounds if share == 1 else share * rounds + 1) ** (1 / 3))
+    """The third root of T for full participation, of p T + 1 otherwise."""
+    if share == 1:
+        return float(rounds ** (1 / 3))
+    return float((share * rounds + 1) ** (1 / 3))

@@ -52,13 +52,15 @@ def convex_distance(c: Constants, t: int) -> float:
 def convex_excess(c: Constants, t: int) -> float:
     """Theorem 1, (38): F(w_t) - F* after t - 1 rounds, t >= 2."""
     root = c.D * sqrt(c.lam0 * (c.L / sqrt(t) + c.N * c.lam0))
-    return convex_surrogate(c, t - 1) + 2 * c.G / (c.lam0 * sqrt(t)) * (c.dual + root)
+    to_mean = 2 * c.G / (c.lam0 * sqrt(t)) * (c.dual + root)
+    return convex_surrogate(c, t - 1) + to_mean
 
 
 def nonconvex_surrogate(c: Constants, rounds: int) -> float:
     """Theorem 2, (52): the smallest gap of the surrogate in T rounds, sum_i <g_i, x_i - s_i>."""
     cube = float(rounds ** (1 / 3))
-    return (c.spread + c.N * c.D**2 * c.lam0 / 2) / cube + c.L * c.D**2 / (2 * cube**2)
+    penalty = c.N * c.D**2 * c.lam0 / 2
+    return (c.spread + penalty) / cube + c.L * c.D**2 / (2 * cube**2)
 
 
 def nonconvex_distance(c: Constants, rounds: int) -> float:
@@ -75,8 +77,11 @@ def nonconvex_gap(c: Constants, rounds: int) -> float:
 
 def _noise(c: Constants) -> float:
     """C of Lemma 3; printed with D for sqrt(N) D and N sigma^2 for sigma^2 / N."""
-    Q = max(7 ** (2 / 3) * c.first**2, 16 * c.sigma**2 / c.N + 81 * c.L**2 * c.D**2 / c.N)
-    return 81 / 2 * c.D**2 * (c.L + c.N * c.lam0) + 9 * sqrt(c.N) * c.D * sqrt(Q)
+    first = 7 ** (2 / 3) * c.first**2
+    later = 16 * c.sigma**2 / c.N + 81 * c.L**2 * c.D**2 / c.N
+    Q = max(first, later)
+    steps = 81 / 2 * c.D**2 * (c.L + c.N * c.lam0)
+    return steps + 9 * sqrt(c.N) * c.D * sqrt(Q)
 
 
 def stochastic_surrogate(c: Constants, t: int) -> float:
@@ -86,8 +91,9 @@ def stochastic_surrogate(c: Constants, t: int) -> float:
 
 def stochastic_distance(c: Constants, t: int) -> float:
     """Lemma 3, (67), printed for the square: E dist(X_t, C) before round t."""
-    walk = 2 * sqrt(2 * 9 ** (1 / 3) * _noise(c) / c.lam0) / (t + 7) ** (5 / 12)
-    return float(2 * c.dual / (c.lam0 * sqrt(t + 7)) + walk)
+    from_dual = 2 * c.dual / (c.lam0 * sqrt(t + 7))
+    from_noise = 2 * sqrt(2 * 9 ** (1 / 3) * _noise(c) / c.lam0) / (t + 7) ** (5 / 12)
+    return float(from_dual + from_noise)
 
 
 def stochastic_excess(c: Constants, t: int) -> float:

@@ -65,15 +65,21 @@ def gram_variance(s: Setting, *, misprint: bool = False) -> float:
 
     With `misprint` the first term lacks its factor sigma_l^2, as in some displays of the paper.
     """
-    noise = (1 + s.q) / s.n_gram * (1.0 if misprint else s.sigma_l**2)
-    sampling = (s.N - s.n_gram) / (s.n_gram * (s.N - 1)) * s.sigma_g**2 if s.N > 1 else 0.0
-    return noise + s.q / s.n_gram * s.b**2 + sampling
+    noise_factor = 1.0 if misprint else s.sigma_l**2
+    noise = (1 + s.q) / s.n_gram * noise_factor
+    compression = s.q / s.n_gram * s.b**2
+    if s.N == 1:
+        return noise + compression
+    sampling = (s.N - s.n_gram) / (s.n_gram * (s.N - 1)) * s.sigma_g**2
+    return noise + compression + sampling
 
 
 def gram_constant(s: Setting, version: Version = "printed") -> float:
     """C_1 = (sqrt(S_1) + b)^2; ours is S_1 + b^2, between a half and all of it."""
     variance = gram_variance(s)
-    return variance + s.b**2 if version == "ours" else (sqrt(variance) + s.b) ** 2
+    if version == "ours":
+        return variance + s.b**2
+    return (sqrt(variance) + s.b) ** 2
 
 
 def weight_move(s: Setting, beta: float, version: Version = "printed") -> float:
@@ -93,8 +99,9 @@ def step_square(s: Setting, version: Version = "printed") -> float:
     (b + sigma_l / sqrt(n tau))^2.
     """
     noise = s.sigma_l / sqrt(s.n * s.tau)
-    plain = version == "printed" or s.tau == 1
-    return s.b**2 + noise**2 if plain else (s.b + noise) ** 2
+    if version == "printed" or s.tau == 1:
+        return s.b**2 + noise**2
+    return (s.b + noise) ** 2
 
 
 def drift(s: Setting, eta_c: float, version: Version = "printed") -> float:
@@ -122,10 +129,11 @@ def theorem_1(s: Setting, rates: Rates, gap: float, version: Version = "printed"
         version: which constants.
     """
     eta = rates.eta_c * rates.eta_s * s.tau
+    move = weight_move(s, rates.beta, version)
+    regret = weight_regret(s, rates.beta, version)
     return Bound(
         start=gap / (s.T * eta),
-        weights=weight_move(s, rates.beta, version) * sqrt(s.M) * s.b**2
-        + weight_regret(s, rates.beta, version),
+        weights=move * sqrt(s.M) * s.b**2 + regret,
         drift=drift(s, rates.eta_c, version),
         step=s.L * eta / 2 * step_square(s, version),
     )
@@ -137,10 +145,10 @@ def corollary(s: Setting, version: Version = "printed") -> Rates:
     Raises:
         ValueError: tau T < 4, for which the printed drift bound does not apply.
     """
-    if version != "ours" and s.tau * s.T < 4:
-        raise ValueError(
-            checks.sentence("corollary", "tau T", "be at least 4 (Lemma 7)", s.tau * s.T)
-        )
+    local_steps = s.tau * s.T
+    if version != "ours" and local_steps < 4:
+        rule = "be at least 4 (Lemma 7)"
+        raise ValueError(checks.sentence("corollary", "tau T", rule, local_steps))
     scale = gram_constant(s, "ours") if version == "ours" else 1.0
-    eta_c = 1 / (s.L * s.tau * sqrt(s.tau * s.T))
+    eta_c = 1 / (s.L * s.tau * sqrt(local_steps))
     return Rates(eta_c=eta_c, eta_s=sqrt(s.tau), beta=1 / (s.M * sqrt(s.T) * scale))

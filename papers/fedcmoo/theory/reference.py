@@ -62,16 +62,22 @@ def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = 
         common: the same noise and the same kept entries for all columns of a client.
     """
     runs, clients, dim, objectives = gradients.shape
-    kept = round(dim / (1 + s.q))
-    participants = rng.random((runs, clients)).argsort(1)[:, : s.n_gram]
+    participants = _sampled(rng, runs, clients, s.n_gram)
     columns = 1 if common else objectives
     shape = (runs, s.n_gram, dim, columns)
     noise = s.sigma_l / np.sqrt(dim) * rng.standard_normal(shape)
-    sketched = np.take_along_axis(gradients, participants[:, :, None, None], 1) + noise
-    if kept < dim:
+    messages = np.take_along_axis(gradients, participants[:, :, None, None], 1) + noise
+    entries = round(dim / (1 + s.q))  # K of Rand-K
+    if entries < dim:
         order = rng.random(shape).argsort(2).argsort(2)
-        sketched = sketched * (order < kept) * (dim / kept)
-    return np.asarray(sketched.mean(1))
+        messages = messages * (order < entries) * (dim / entries)
+    return np.asarray(messages.mean(1))
+
+
+def _sampled(rng: Generator, runs: int, clients: int, count: int) -> NDArray[np.intp]:
+    """Clients drawn without replacement for each run, `[R, count]`."""
+    order = rng.random((runs, clients)).argsort(1)
+    return order[:, :count]
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,8 @@ class Waves:
 
     def losses(self, x: Array) -> Array:
         """F_k, `[R, M]`, at `x`, `[R, d]`."""
-        angle = self.L / self.b * np.einsum("ndm,rd->rnm", self.directions, x) + self.phases
+        projections = np.einsum("ndm,rd->rnm", self.directions, x)
+        angle = self.L / self.b * projections + self.phases
         return np.asarray(self.b**2 / self.L * np.sin(angle).mean(1))
 
     def gradients(self, x: Array, clients: NDArray[np.intp] | None = None) -> Array:
@@ -108,16 +115,20 @@ class Waves:
         if clients is None:
             count = len(self.phases)
             clients = np.broadcast_to(np.arange(count), (len(x), count))
+        if x.ndim == 2:
+            x = x[:, None]
         u = self.directions[clients]
-        points = x if x.ndim == 3 else x[:, None]
-        angle = self.L / self.b * (u * points[..., None]).sum(2) + self.phases[clients]
+        projections = (u * x[..., None]).sum(2)
+        angle = self.L / self.b * projections + self.phases[clients]
         return np.asarray(self.b * np.cos(angle)[:, :, None] * u)
 
 
 def waves(rng: Generator, s: Setting, dim: int, spread: float) -> Waves:
     """A random instance with N clients and M objectives whose clients differ by `spread`."""
-    phases = rng.uniform(-1, 1, s.M) + spread * rng.standard_normal((s.N, s.M))
-    return Waves(random_gradients(rng, s.N, dim, s.M, 1.0, spread), phases, s.b, s.L)
+    common = rng.uniform(-1, 1, s.M)
+    phases = common + spread * rng.standard_normal((s.N, s.M))
+    directions = random_gradients(rng, s.N, dim, s.M, 1.0, spread)
+    return Waves(directions, phases, s.b, s.L)
 
 
 def local_work(
@@ -128,7 +139,7 @@ def local_work(
     Returns:
         `[R, d]`.
     """
-    participants = rng.random((len(x), s.N)).argsort(1)[:, : s.n]
+    participants = _sampled(rng, len(x), s.N, s.n)
     points = np.repeat(x[:, None], s.n, 1)
     scale = s.sigma_l / np.sqrt(x.shape[-1])
     for _ in range(s.tau):
@@ -147,8 +158,9 @@ def theory_run(problem: Waves, s: Setting, rates: Rates, runs: int, rng: Generat
         gradients = problem.gradients(x)
         combined = np.einsum("rdm,rm->rd", gradients.mean(1), w)
         squares[:, t] = np.square(combined).sum(1)
-        factors = [gram_factor(gradients, s, rng) for _ in range(2)]
-        slope = np.einsum("rdk,rdm,rm->rk", *factors, w)
+        Y_1 = gram_factor(gradients, s, rng)
+        Y_2 = gram_factor(gradients, s, rng)
+        slope = np.einsum("rdk,rdm,rm->rk", Y_1, Y_2, w)
         w = project_simplex(w - rates.beta * slope)
         update = local_work(problem, s, x, w, rates.eta_c, rng)
         x = x - rates.eta_s * rates.eta_c * s.tau * update

@@ -26,14 +26,18 @@ def related_jacobians(
     size = min(rows, columns)
     decay = 1 / torch.arange(1, size + 1, dtype=torch.float64)
 
-    def one() -> Tensor:
-        left = torch.randn(rows, size, generator=rng, dtype=torch.float64)
-        right = torch.randn(columns, size, generator=rng, dtype=torch.float64)
-        product = torch.linalg.qr(left).Q * decay @ torch.linalg.qr(right).Q.mT
-        return unfold(product, tasks, dim)
+    def orthonormal(length: int) -> Tensor:
+        matrix = torch.randn(length, size, generator=rng, dtype=torch.float64)
+        Q: Tensor = torch.linalg.qr(matrix).Q
+        return Q
 
-    common = one()
-    return torch.stack([common + 0.5 * one() for _ in range(clients)])
+    def jacobian() -> Tensor:
+        left = orthonormal(rows)
+        right = orthonormal(columns)
+        return unfold(left * decay @ right.mT, tasks, dim)
+
+    common = jacobian()
+    return torch.stack([common + 0.5 * jacobian() for _ in range(clients)])
 
 
 def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
@@ -46,20 +50,20 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
     sketch = LowRank()
     noise = sketch.draw(n + 1, tasks, dim, rng)
     assert isinstance(noise, Tensor)
-    pairs = zip(jacobians, noise[:n], strict=True)
-    C = torch.stack([sketch(jacobian, own_noise) for jacobian, own_noise in pairs])
-    h = sketch(C.sum(0), noise[n])
+    C = torch.stack([sketch(jacobians[i], noise[i]) for i in range(n)])
+    total = C.sum(0)
+    h = sketch(total, noise[n])
     grams = gram_of(jacobians)
-    residuals = jacobians - C
-    cross = residuals @ (h - C).mT
     exact = gram_of(jacobians.mean(0))
-    between = gram_of(C.sum(0)) - gram_of(C).sum(0)
-    changed = (C @ (h - C).mT).sum(0)
+    cross = (jacobians - C) @ (h - C).mT
     two_way = combine(grams, C, cross)
+    second_term = gram_of(total) - gram_of(C).sum(0)
+    second_term_of_code = (C @ (h - C).mT).sum(0)
+    difference = symmetric(second_term_of_code - second_term)
     estimates = {
         "one-way": gram_of(C.mean(0)),
         "two-way, Algorithm 6": two_way,
-        "two-way, second term of the code": two_way + symmetric(changed - between) / n**2,
+        "two-way, second term of the code": two_way + difference / n**2,
         "sum of client Gram matrices": grams.sum(0) / n**2,
     }
     size = exact.norm()
@@ -71,8 +75,9 @@ def mean_error(sketch: Sketch, jacobian: Tensor, draws: int, rng: torch.Generato
     tasks, dim = jacobian.shape
     noise = sketch.draw(draws, tasks, dim, rng)
     assert isinstance(noise, Tensor)
-    received = torch.stack([sketch(jacobian, z) for z in noise])
-    return float((received.mean(0) - jacobian).norm() / jacobian.norm())
+    sketches = torch.stack([sketch(jacobian, z) for z in noise])
+    error = sketches.mean(0) - jacobian
+    return float(error.norm() / jacobian.norm())
 
 
 def gap_closed(tasks: int, instances: int, rng: np.random.Generator) -> list[float]:
@@ -86,8 +91,10 @@ def gap_closed(tasks: int, instances: int, rng: np.random.Generator) -> list[flo
         jacobian *= np.exp(rng.standard_normal((tasks, 1)))
         G = torch.as_tensor(jacobian @ jacobian.T)
         start = torch.full((tasks,), 1 / tasks, dtype=torch.float64)
+        found_weights = FindWeights()(G, start)
         best = torch.as_tensor(minimum_norm(G.numpy()))
-        weights = (start, FindWeights()(G, start), best)
-        at_start, reached, least = (float(w @ G @ w) for w in weights)
+        at_start = float(start @ G @ start)
+        reached = float(found_weights @ G @ found_weights)
+        least = float(best @ G @ best)
         shares.append((at_start - reached) / (at_start - least))
     return shares
