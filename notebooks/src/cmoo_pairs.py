@@ -88,14 +88,21 @@ page = STUDIES["cmoo_pairs"].page(globals())
 # Changing this cell changes the results below.
 
 # %%
-work = {"local_steps": page.local_steps, "participants": page.participants}
-work |= {"batch_size": page.batch, "shared": 28_515}  # parameters of the encoder
-runs = {
-    "fedcmoo": FedCMOO(lr=0.5, server_lr=1.2, **work),
-    "fsmgda": FSMGDA(lr=0.1, server_lr=2.0, least=Least(0.002, mixture=False), **work),
+ENCODER = 28_515  # parameters that both tasks share
+work = {
+    "local_steps": page.local_steps,
+    "participants": page.participants,
+    "batch_size": page.batch,
+    "shared": ENCODER,
 }
-pairs = ("multi_mnist", "mnist_fashion")
-traces = page.run(**{f"{d}_{k}_dropout": a for d in pairs for k, a in runs.items()})
+fedcmoo = FedCMOO(lr=0.5, server_lr=1.2, **work)
+fsmgda = FSMGDA(lr=0.1, server_lr=2.0, least=Least(0.002, mixture=False), **work)
+traces = page.run(
+    multi_mnist_fedcmoo_dropout=fedcmoo,
+    multi_mnist_fsmgda_dropout=fsmgda,
+    mnist_fashion_fedcmoo_dropout=fedcmoo,
+    mnist_fashion_fsmgda_dropout=fsmgda,
+)
 numbers = page.numbers
 health = page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
@@ -113,9 +120,10 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # %%
 figure, axes = plt.subplots(len(DATA), 6, figsize=(7.6, 4.6), layout="constrained")
 for row, (data, title) in zip(axes, DATA.items(), strict=True):
-    for ax, picture, words in zip(row, *first_pictures(data), strict=True):
+    pictures, labels = first_pictures(data)
+    for ax, picture, label in zip(row, pictures, labels, strict=True):
         ax.imshow(picture.transpose(1, 2, 0), cmap="gray", vmin=0, vmax=255)
-        ax.set_title(words, fontsize=8)
+        ax.set_title(label, fontsize=8)
         ax.set(xticks=[], yticks=[])
     row[0].set_ylabel(title.replace(" + ", " +\n"))
 plot.show(
@@ -135,10 +143,15 @@ plot.show(
 # whose ratio is to be one, and the server uses [a guard against growing losses](#the-guard).
 
 # %%
-shown = page.curves(["data", "method", "dropout"], DEFAULTS)
-shown = plot.worded(shown, data=GREY, method=METHODS, dropout={True: "yes", False: "no"})
-shown["accuracy"] *= 100
-means = plot.over_seeds(shown, {"accuracy": "mean test accuracy (%)"})
+accuracies = page.curves(["data", "method", "dropout"], DEFAULTS)
+accuracies["accuracy"] *= 100
+accuracies = plot.worded(
+    accuracies,
+    data=GREY,
+    method=METHODS,
+    dropout={True: "yes", False: "no"},
+)
+means = plot.over_seeds(accuracies, {"accuracy": "mean test accuracy (%)"})
 grid = sns.relplot(means, hue="method", style="dropout", col="data", **plot.LINES)
 note(grid.figure, traces)
 plot.finish(grid, size=(8.6, 3.2))
@@ -152,21 +165,23 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-dropped = {
-    f"{DATA[data]}, {text}": {"data": data, "method": method, "dropout": True}
-    for data in GREY
-    for method, text in METHODS.items()
+rivals = {
+    "FedCMOO - FSMGDA": {"method": "fedcmoo", "minus": "fsmgda"},
+    "Pref - FedCMOO": {"method": "pref", "minus": "fedcmoo"},
+    "Pref - FSMGDA": {"method": "pref", "minus": "fsmgda"},
 }
-against = {"FedCMOO - FSMGDA": ("fedcmoo", "fsmgda"), "Pref - FedCMOO": ("pref", "fedcmoo")}
-against["Pref - FSMGDA"] = ("pref", "fsmgda")
-measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "to 75 %"}
-pairs = {}
-for dropout, how in ((True, ""), (False, ", no dropout")):
-    for data in GREY:
-        for text, (method, rival) in against.items():
-            labels = {"data": data, "method": method, "dropout": dropout, "minus": rival}
-            pairs[f"{DATA[data]}, {text}{how}"] = labels
-report.runs_table(numbers, pairs, measures, health)
+differences = {}
+for dropout in (True, False):
+    for data, title in GREY.items():
+        for text, labels in rivals.items():
+            ending = "" if dropout else ", no dropout"
+            differences[f"{title}, {text}{ending}"] = {**labels, "data": data, "dropout": dropout}
+measures = {
+    "accuracy": "mean accuracy",
+    "rounds_60": "to 60 %",
+    "rounds_75": "to 75 %",
+}
+report.runs_table(numbers, differences, measures, health)
 
 # %% [markdown]
 # Each row shows the first method minus the second on the same seeds. *Mean accuracy* is the mean over the two tasks.
@@ -192,13 +207,18 @@ displayed(step_table(numbers))
 # The printed values stand below, with the [settings of Table 1](#settings-of-table-1).
 
 # %%
-shown = page.curves(["data", "method", "dropout", "task"], DEFAULTS)
-shown = shown[shown["dropout"] | shown["task"].notna()]
-shown = plot.worded(shown, data=GREY, method={**METHODS, "single": "that task alone"})
+tasks = page.curves(["data", "method", "dropout", "task"], DEFAULTS)
+tasks = tasks[tasks["dropout"] | tasks["task"].notna()]
+tasks = plot.worded(tasks, data=GREY, method={**METHODS, "single": "that task alone"})
 for task in (1, 2):
-    shown[f"accuracy_{task}"] = 100 * shown[f"accuracy_{task}"].where(shown["task"].fillna(task) == task)
-means = plot.over_seeds(shown, {"accuracy_1": "first task (%)", "accuracy_2": "second task (%)"})
-grid = sns.relplot(means, hue="method", row="metric", col="data", palette=[*plot.COLORS[:3], "gray"], **plot.LINES)
+    is_trained = tasks["task"].fillna(task) == task  # not so if a model is of the other task alone
+    tasks[f"accuracy_{task}"] = 100 * tasks[f"accuracy_{task}"].where(is_trained)
+means = plot.over_seeds(
+    tasks,
+    {"accuracy_1": "first task (%)", "accuracy_2": "second task (%)"},
+)
+colors = [*plot.COLORS[:3], "gray"]
+grid = sns.relplot(means, hue="method", row="metric", col="data", palette=colors, **plot.LINES)
 note(grid.figure, traces)
 plot.finish(grid, size=(9.0, 5.0))
 plot.show(
@@ -211,10 +231,13 @@ plot.show(
 )
 
 # %%
-shown = page.curves(["data", "method", "dropout", "task"], DEFAULTS)
-shown = shown[shown["dropout"] & shown["task"].isna()]
-shown = plot.worded(shown, data=GREY, method=METHODS)
-means = plot.over_seeds(shown, {"loss_1": "loss of the first task", "loss_2": "loss of the second task"})
+losses = page.curves(["data", "method", "dropout", "task"], DEFAULTS)
+losses = losses[losses["dropout"] & losses["task"].isna()]
+losses = plot.worded(losses, data=GREY, method=METHODS)
+means = plot.over_seeds(
+    losses,
+    {"loss_1": "loss of the first task", "loss_2": "loss of the second task"},
+)
 grid = sns.relplot(means, hue="method", row="metric", col="data", **plot.LINES)
 note(grid.figure, traces)
 plot.finish(grid, log=True, size=(9.0, 5.0))
@@ -243,15 +266,30 @@ plot.show(
 # $\Delta_M$. The last column, the ratio of the final test losses, measures how evenly the tasks are trained.
 
 # %% tags=["hide-input"]
-shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}
-report.runs_table(numbers, dropped, shown | {"loss_ratio": "second loss / first loss"}, health)
+with_dropout = {}
+for data, title in GREY.items():
+    for method, text in METHODS.items():
+        with_dropout[f"{title}, {text}"] = {"data": data, "method": method, "dropout": True}
+measures = {
+    "accuracy_1": "first task",
+    "accuracy_2": "second task",
+    "decline": "Delta_M",
+    "loss_ratio": "second loss / first loss",
+}
+report.runs_table(numbers, with_dropout, measures, health)
+
 
 # %% tags=["hide-input", "nbval-check-output"]
-columns = {d: list(zip(*(TABLE_1[d][m] for m in METHODS), strict=True)) for d in DATA}
-again = {d: decline(columns[d], TABLE_1[d]["single"]) for d in DATA}
-printed = {d: [TABLE_4[d][m] for m in METHODS] for d in DATA}
-close = [np.abs(again[d] - printed[d]).max() < 0.0051 for d in DATA]
-_ = check("all nine numbers of Table 4 follow from those printed in Table 1", all(close))
+def decline_agrees(data, method):
+    """Whether Table 4's number follows from Table 1, where all are rounded."""
+    from_table_1 = decline(TABLE_1[data][method], TABLE_1[data]["single"])
+    return abs(from_table_1 - TABLE_4[data][method]) < 0.0051
+
+
+_ = check(
+    "all nine numbers of Table 4 follow from those printed in Table 1",
+    all(decline_agrees(data, method) for data in DATA for method in METHODS),
+)
 
 # %% [markdown]
 # ## Two kinds of loss: Table 2
@@ -264,9 +302,14 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 
 # %% tags=["hide-input"]
 mixed = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
-labels = {text: {**mixed, "method": method} for method, text in MIXED.items()}
-both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
-report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
+runs = {text: {**mixed, "method": method} for method, text in MIXED.items()}
+measures = {
+    "accuracy_1": "Digit 1, squared",
+    "accuracy_2": "Digit 2, NLL",
+    "worst": "worse digit",
+    "accuracy": "mean",
+}
+report.runs_table(numbers, runs, measures, health)
 
 # %% [markdown]
 # ## The guard
@@ -290,7 +333,7 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
 # %% tags=["hide-input"]
 at_paper = store.read_derived("cmoo_pairs", "paper")
-report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss"})
+report.runs_table(at_paper.numbers, with_dropout, {"growth": "growth of the test loss"})
 
 # %% [markdown]
 # ## Beside the authors' own runs
@@ -301,14 +344,17 @@ report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss
 
 # %%
 longer = page.study.load("paper")
-shown = plot.worded(curves(chosen(longer, ["data", "method"], DEFAULTS, dropout=True)), data=GREY, method=METHODS)
-if shown["run"].nunique() == len(GREY) * len(METHODS):
-    shown["accuracy"] *= 100
-    means = plot.over_seeds(shown[shown["round"] <= END], {"accuracy": "mean test accuracy (%)"}, around=None)
+accuracies = curves(chosen(longer, ["data", "method"], DEFAULTS, dropout=True))
+accuracies = plot.worded(accuracies, data=GREY, method=METHODS)
+if accuracies["run"].nunique() == len(GREY) * len(METHODS):
+    accuracies["accuracy"] *= 100
+    accuracies = accuracies[accuracies["round"] <= END]
+    means = plot.over_seeds(accuracies, {"accuracy": "mean test accuracy (%)"}, around=None)
     grid = sns.relplot(means, hue="method", col="data", **plot.LINES)
     for data, ax in zip(GREY, grid.axes[0], strict=True):
         for method, theirs in PUBLIC[data].items():
-            ax.plot(BLOCK * (np.arange(len(theirs)) + 0.5), theirs, "D", color=COLOR[METHODS[method]], markersize=4)
+            middles = BLOCK * (np.arange(len(theirs)) + 0.5)
+            ax.plot(middles, theirs, "D", color=COLOR[METHODS[method]], markersize=4)
     grid.set(ylim=(55, 96))
     plot.finish(grid, size=(8.6, 3.4))
     plot.show(
@@ -340,11 +386,19 @@ displayed(authors_table(at_paper.numbers))
 # %% tags=["hide-input"]
 run = {"data": "mnist_fashion", "dropout": True}
 one_way = {**run, "gram": "one-way", "minus": "two-way"}
-variants = {f"{METHODS[m]}: one-way - two-way": {**one_way, "method": m} for m in ("fedcmoo", "pref")}
-without = {**run, "method": "pref", "least_weight": False, "minus": "least_weight"}
-variants["FedCMOO-Pref: no least weight - least weight"] = without
-measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health)
+no_least_weight = {**run, "least_weight": False, "minus": "least_weight"}
+variants = {
+    "FedCMOO: one-way - two-way": {**one_way, "method": "fedcmoo"},
+    "FedCMOO-Pref: one-way - two-way": {**one_way, "method": "pref"},
+    "FedCMOO-Pref: no least weight - least weight": {**no_least_weight, "method": "pref"},
+}
+measures = {
+    "accuracy": "mean accuracy",
+    "loss": "mean loss",
+    "rounds_60": "to 60 %",
+    "rounds_75": "to 75 %",
+}
+report.runs_table(numbers, variants, measures, health)
 
 # %% [markdown]
 # ## At the paper's scale
@@ -366,8 +420,13 @@ report.paper_table(page, at_paper.numbers)
 # This table shows the final values with dropout:
 
 # %% tags=["hide-input"]
-ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "to 75 %"}
-report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
+measures = {
+    "accuracy_1": "first task",
+    "accuracy_2": "second task",
+    "rounds_75": "to 75 %",
+}
+report.runs_table(at_paper.numbers, with_dropout, measures, at_paper.health)
+
 
 # %% [markdown]
 # After 300 rounds, the length of the authors' demo, FedCMOO leads FSMGDA by
@@ -392,15 +451,28 @@ report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 # ## Checks
 
 # %% tags=["hide-input", "nbval-check-output"]
-with_dropout = {d: sweep(traces, DEFAULTS, "method", data=d, dropout=True) for d in GREY}
-starts = {d: [run.metrics["accuracy"][:, 0] for run in runs.values()] for d, runs in with_dropout.items()}
-same = all(np.allclose(x, start[0]) for start in starts.values() for x in start)
-least = [runs["pref"].info["weight_1"] for runs in with_dropout.values()]
-mixed_run = run_of(traces, DEFAULTS, **mixed, method="fedcmoo")
-squared, negative_log = (mixed_run.metrics[f"loss_{k}"][:, 0] for k in (1, 2))
-check("all methods of a data set start from the same models", same)
-check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all((w >= 0.1 - 1e-6).all() and (w <= 0.9 + 1e-6).all() for w in least))
-_ = check("at the start the squared loss is less than a tenth of the negative log-likelihood", (10 * squared < negative_log).all())
+def start_alike(runs):
+    """Whether all methods have the same accuracies at the start."""
+    first_start, *starts = [run.metrics["accuracy"][:, 0] for run in runs.values()]
+    return all(np.allclose(start, first_start) for start in starts)
+
+
+def weights_in_range(runs):
+    """Whether FedCMOO-Pref's weights lie between 0.1 and 0.9."""
+    weight_1 = runs["pref"].info["weight_1"]
+    return weight_1.min() >= 0.1 - 1e-6 and weight_1.max() <= 0.9 + 1e-6
+
+
+by_data = [sweep(traces, DEFAULTS, "method", data=data, dropout=True) for data in GREY]
+of_mixed = run_of(traces, DEFAULTS, **mixed, method="fedcmoo")
+squared = of_mixed.metrics["loss_1"][:, 0]
+negative_log = of_mixed.metrics["loss_2"][:, 0]
+check("all methods of a data set start from the same models", all(map(start_alike, by_data)))
+check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all(map(weights_in_range, by_data)))
+_ = check(
+    "at the start the squared loss is less than a tenth of the negative log-likelihood",
+    (10 * squared < negative_log).all(),
+)
 
 # %% [markdown]
 # ## Verdicts
