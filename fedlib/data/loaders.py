@@ -9,10 +9,10 @@ import gzip
 import io
 import tarfile
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
@@ -71,20 +71,26 @@ def breast_cancer(positive: Diagnosis = "malignant") -> Table:
         The class with label 1, "malignant" (212 rows) or "benign" (357 rows). In scikit-learn the
         label 1 means benign.
     """
-    from sklearn.datasets import load_breast_cancer
-
     checks.arguments(breast_cancer, locals())
-    raw = load_breast_cancer()
+    raw = _read_breast_cancer()
     names = list(map(str, raw.target_names))
     number = names.index(positive)
     negative = names[1 - number]
     is_positive = torch.from_numpy(raw.target == number)
     return Table(
-        X=torch.from_numpy(raw.data),
+        X=torch.tensor(raw.data),
         y=is_positive.long(),
         classes=(negative, positive),
         columns=tuple(map(str, raw.feature_names)),
     )
+
+
+@cache
+def _read_breast_cancer() -> Any:
+    """The file of scikit-learn, which is parsed once; its arrays may not be changed."""
+    from sklearn.datasets import load_breast_cancer
+
+    return load_breast_cancer()
 
 
 def digits() -> Table:
