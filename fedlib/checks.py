@@ -319,9 +319,12 @@ def fields(record: Any) -> None:
     """
     record_class: Any = type(record)
     annotations = hints(record_class)
+    tests = _quick_tests(record_class)
     for field in dataclasses.fields(record_class):
         if field.init:
             argument = getattr(record, field.name)
+            if tests.get(field.name, _never)(argument):
+                continue
             value(record_class.__name__, field.name, argument, annotations[field.name])
             object.__setattr__(record, field.name, _of_python(argument))
 
@@ -330,6 +333,9 @@ class Checked:
     """Base of dataclasses whose `fields` are checked when an object is made."""
 
     __post_init__ = fields
+
+
+LARGE = 1e300  # a finite float; a fast test leaves larger numbers to `in_range`
 
 
 def _of_python(argument: Any) -> Any:
@@ -349,9 +355,66 @@ def arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
     Raises TypeError or ValueError that names the function and the first argument that does not fit.
     """
     subject = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
+    tests = _quick_tests(function)
     for name, annotation in hints(function).items():
-        if name in values:
+        if name in values and not tests[name](values[name]):
             value(subject, name, values[name], annotation)
+
+
+@cache
+def _quick_tests(owner: Any) -> dict[str, Callable[[Any], bool]]:
+    """For every annotation of a class or a function, the test that `_quick_test` makes of it."""
+    return {name: _quick_test(annotation) for name, annotation in hints(owner).items()}
+
+
+def _quick_test(annotation: Any) -> Callable[[Any], bool]:
+    """A fast test for the most frequent values, which passes none that does not fit.
+
+    A value that fails may fit nevertheless: `value` decides, and has the words for an error.
+    """
+    origin = typing.get_origin(annotation) or annotation
+    members = typing.get_args(annotation)
+    if origin in (bool, int, str, type(None)):
+        return lambda x: type(x) is origin
+    if origin is float:
+        return _inside(-math.inf, math.inf)
+    if origin is Annotated and len(members) == 2:
+        return _quick_number(members[1])
+    if origin in (Union, types.UnionType):
+        tests = [_quick_test(member) for member in members]
+        return lambda x: any(test(x) for test in tests)
+    if origin is tuple and Ellipsis in members:
+        of_entry = _quick_test(members[0])
+        return lambda x: type(x) is tuple and all(map(of_entry, x))
+    if origin is Mapping and members:
+        of_key, of_entry = map(_quick_test, members)
+        return lambda x: type(x) is dict and all(map(of_key, x)) and all(map(of_entry, x.values()))
+    return _never
+
+
+def _quick_number(rule: Any) -> Callable[[Any], bool]:
+    """The fast test of an annotated number."""
+    check = getattr(rule, "check", None)
+    function = getattr(check, "func", check)
+    ends = getattr(check, "keywords", {})
+    if function is count:
+        low = ends.get("low", 1)
+        high = ends.get("high")
+        return lambda x: type(x) is int and low <= x and (high is None or x <= high)
+    if function is in_range:
+        return _inside(ends.get("low", -math.inf), ends.get("high", math.inf))
+    return _never
+
+
+def _inside(low: float, high: float) -> Callable[[Any], bool]:
+    """The fast test of a number between two ends, which are not among the values that pass."""
+    low = max(low, -LARGE)
+    high = min(high, LARGE)
+    return lambda x: type(x) in (int, float) and low < x < high
+
+
+def _never(_: Any) -> bool:
+    return False
 
 
 @cache
