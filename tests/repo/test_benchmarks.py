@@ -34,7 +34,8 @@ SHAPES = {
 SINGLE = {name: replace(WORKLOADS[name], rows=rows, rounds=2) for name, rows in ROWS.items()}
 WORK = {"participants": 2, "local_steps": 2, "batch_size": 8}
 SINGLE["W2"] = replace(SINGLE["W2"], work=WORK)
-single = pytest.mark.parametrize("name", SINGLE)
+WEEKLY = pytest.param("W5", marks=pytest.mark.weekly)  # W4, wider
+single = pytest.mark.parametrize("name", [*(name for name in SINGLE if name != "W5"), WEEKLY])
 
 
 def small(kind, **options):
@@ -95,7 +96,7 @@ def test_fedsgm_meets_both_branches(name):
     problem, method = (
         make(constrained=True) for make in (SINGLE[name].problem, SINGLE[name].algorithm)
     )
-    sigma = fl.run(method, problem, rounds=40, progress=False).info["sigma"]
+    sigma = fl.run(method, problem, rounds=40, evaluate_every=40, progress=False).info["sigma"]
     assert set(sigma.flatten()) == {0.0, 1.0}
 
 

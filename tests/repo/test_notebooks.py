@@ -6,15 +6,17 @@ import io
 import os
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
 
-from fedlib.data import cache
+from fedlib.data import cache as data_cache
 from papers import STUDIES
 from papers.kit import store
+from papers.kit.claims import check
 from papers.kit.parameters import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,10 +31,6 @@ rounds = None  # the profile's own
 {code}
 """
 PICTURE = "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
-CHECKS = """from papers.kit.claims import check
-check("two is even", True)
-check("three is even", lr > 1)
-check("five is even", False, "5 = 2 * 2 + 1")"""
 
 
 @pytest.fixture
@@ -57,10 +55,16 @@ def outputs(notebook):
     return [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
 
 
+@cache
+def code_cells(name):
+    """The cells of code of a source."""
+    cells = jupytext.read(SOURCES[0].with_name(f"{name}.py"), fmt="py:percent").cells
+    return [c for c in cells if c.cell_type == "code"]
+
+
 def experiment(name):
     """The cells of a study's source up to the one that runs, and that cell up to its run."""
-    cells = jupytext.read(SOURCES[0].with_name(f"{name}.py"), fmt="py:percent").cells
-    code = [c.source for c in cells if c.cell_type == "code"]
+    code = [c.source for c in code_cells(name)]
     (at,) = (i for i, text in enumerate(code) if "page.run(" in text)
     run, after = code[at].split("page.run(")
     return code[:at], f"{run}page.run({after.partition(chr(10) + 'numbers')[0]}"
@@ -72,7 +76,8 @@ def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_
     """And needs no data sets: the functions of a page make their problems without any."""
     monkeypatch.setattr(store, "compute_or_load", lambda *given, **_: dict.fromkeys(given[2]))
     monkeypatch.setattr("papers.kit.study.curves_of", lambda _: {})
-    monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
+    monkeypatch.setattr("papers.kit.snapshot.replaced", list)
+    monkeypatch.setattr(data_cache, "_stream", lambda *_: pytest.fail("something was fetched"))
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     before, run = experiment(name)
     here, said = {"__name__": "page"}, io.StringIO()
@@ -163,10 +168,9 @@ def test_a_source_has_no_header_and_jupyterlab_adds_none(source):
 def test_at_most_a_quarter_of_a_pages_code_is_hidden(source):
     """Folded code is not hidden: a reader of the book opens it where it stands."""
     lines = {True: 0, False: 0}
-    for cell in jupytext.read(source, fmt="py:percent").cells:
-        if cell.cell_type == "code":
-            hidden = not {"remove-input", "remove-cell"}.isdisjoint(tags(cell))
-            lines[hidden] += len(cell.source.splitlines())
+    for cell in code_cells(source.stem):
+        hidden = not {"remove-input", "remove-cell"}.isdisjoint(tags(cell))
+        lines[hidden] += len(cell.source.splitlines())
     assert 3 * lines[True] <= lines[False]
 
 
@@ -196,7 +200,10 @@ def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence
 
 
 def test_a_check_that_says_no_fails_unless_the_parameters_are_the_readers(driver, small, capsys):
-    folder = small(CHECKS)
+    check("two is even", True)
+    check("three is even", False)
+    check("five is even", False, "5 = 2 * 2 + 1")
+    folder = small(f"print({capsys.readouterr().out!r})")
     assert driver.main(["small"]) == 1
     place = os.path.relpath(folder / "quick" / "small.ipynb")
     assert capsys.readouterr().err == (

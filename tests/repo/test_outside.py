@@ -1,5 +1,6 @@
 """Where packages are missing, or no checkout is there: one sentence, and nothing is written."""
 
+import importlib
 import sys
 
 import pytest
@@ -7,16 +8,19 @@ import pytest
 import papers.__main__ as command_line
 from papers.kit import plot
 from tests.helpers.expect import refuses
-from tests.helpers.process import python
 
 
-def test_the_command_says_what_to_install():
-    without = "import sys; sys.modules['pydantic'] = None; import papers.__main__"
-    done = python("-c", without)
-    assert done.returncode == 2
-    assert done.stderr.startswith("papers: pydantic must be installed")
-    assert done.stderr.count("\n") == 1
-    assert "pip install -e . -e ./papers" in done.stderr
+def test_the_command_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    for name in ("papers.__main__", "papers.kit.store"):
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(SystemExit) as stopped:
+        importlib.import_module("papers.__main__")
+    assert stopped.value.code == 2
+    sentence = capsys.readouterr().err
+    assert sentence.startswith("papers: pydantic must be installed")
+    assert sentence.count("\n") == 1
+    assert "pip install -e . -e ./papers" in sentence
 
 
 @pytest.mark.parametrize("name", ["matplotlib", "seaborn"])
