@@ -221,7 +221,7 @@ class Study:
         enough.
         """
         specs = self.specs(self.resolve(profile))
-        payloads = self.held(profile)
+        payloads = self.held(profile, specs)
         of_profile = any(payload["profile"] == profile for payload in payloads.values())
         if not of_profile or (profile != PAPER and len(payloads) < len(specs)):
             return None
@@ -236,13 +236,12 @@ class Study:
             return None
         return store.derived(self.name, profile, numbers, payloads, self.health(traces))
 
-    def held(self, profile: str) -> dict[str, dict[str, Any]]:
-        """The runs of a profile that are stored as it declares them; only groups that are whole.
+    def held(self, profile: str, specs: Mapping[str, Spec]) -> dict[str, dict[str, Any]]:
+        """Those of a profile's runs that are stored as it declares them; only whole groups.
 
         The points of a grid are one group: none is judged while others, which might be chosen in
         its place, are missing.
         """
-        specs = self.specs(self.resolve(profile))
         lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
         complete = {n for group in store.groups(specs) if lacking.isdisjoint(group) for n in group}
         return {name: self.payload(name, profile) for name in specs if name in complete}
@@ -271,7 +270,7 @@ class Study:
         """
         specs = self.specs(self.resolve(profile))
         if profile == PAPER:
-            payloads = self.held(profile)
+            payloads = self.held(profile, specs)
         else:
             payloads = {name: self.payload(name, profile) for name in specs}
         return {

@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from papers import STUDIES
 from papers.kit import display, plot, report, store
 from papers.kit.study import Page
 
@@ -100,6 +101,12 @@ def needed(cells):
 
 
 @cache
+def stored_runs(study, profile="full"):
+    """The stored runs of a study, read once."""
+    return STUDIES[study].load(profile)
+
+
+@cache
 def executed(study):
     """The page of a study, executed with its stored runs and numbers of the full profile."""
     page = Executed({}, [])
@@ -133,7 +140,7 @@ def execute(cell, study, namespace):
 
     def run(page, problem=None, **algorithms):
         del problem, algorithms
-        page._traces = page.study.load()
+        page._traces = dict(stored_runs(page.study.name))
         page.numbers = store.read_numbers(page.study.name)
         return page.traces
 

@@ -21,7 +21,13 @@ from papers import STUDIES
 from papers.kit import plot, store
 from tests.helpers import drawn_artists, stored_values
 from tests.helpers.drawn_runs import NamedRuns, exchanged
-from tests.helpers.page_figures import changed_figure, executed, figures_of, source_of
+from tests.helpers.page_figures import (
+    changed_figure,
+    executed,
+    figures_of,
+    source_of,
+    stored_runs,
+)
 from tests.helpers.stored_values import Stored
 from tests.helpers.weekly import further_weekly
 
@@ -130,7 +136,7 @@ EDITS = {
 @cache
 def stored_of(study, profile="full"):
     """The runs and quantities of a study."""
-    return Stored(STUDIES[study].load(profile), store.read_numbers(study, profile))
+    return Stored(stored_runs(study, profile), store.read_numbers(study, profile))
 
 
 def faults(study, name, shown):

@@ -134,7 +134,7 @@ def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(toy):
 
 def test_a_grid_of_which_a_point_is_missing_decides_nothing(toy):
     at_paper(toy, "E2_0.1")
-    assert not toy.held("paper")
+    assert not toy.held("paper", toy.specs(toy.resolve("paper")))
     assert toy.evaluate(CLAIM).verdict == "not judged"
     at_paper(toy, "E2_*")
     assert {*store.read_derived("own", "paper").runs} == {"E2_0.1", "E2_0.3"}  # E1 is not there

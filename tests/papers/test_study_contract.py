@@ -28,6 +28,11 @@ def readings_of(study):
     return [reading for claim in study.claims for reading in claim.each]
 
 
+def config_of(study, run):
+    """The configuration of a stored run."""
+    return store.config_of(store.run_path(study.name, "full", run))
+
+
 def another(value):
     """A value of the same kind that a parameter might be given in its place."""
     if isinstance(value, bool):
@@ -138,7 +143,7 @@ def test_every_printed_value_has_its_number_and_a_label_of_its_own(study):
 )
 def test_a_verdict_says_what_a_page_lacks(study, claim):
     numbers = store.read_numbers(study.name)
-    configs = {name: study.payload(name)["config"] for name in claim.runs}
+    configs = {name: config_of(study, name) for name in claim.runs}
 
     def judged_on(page_configs):
         return claim.verdicts(Evidence(numbers, page_configs, configs))[claim.reading]
@@ -182,7 +187,7 @@ def test_a_rule_reads_the_runs_that_stand_behind_its_claim_and_no_other(study):
 @of_studies(STUDIES.values())
 def test_what_the_paper_has_is_an_entry_of_some_run(study):
     for reading in readings_of(study):
-        configs = [study.payload(name)["config"] for name in reading.runs]
+        configs = [config_of(study, name) for name in reading.runs]
         for path in reading.needs.paper:
             assert any(entry(config, path) != MISSING for config in configs), path
 
