@@ -35,6 +35,7 @@ from tests.helpers.weekly import further_weekly
 LONG = ("bounds", "np_unified", "ssca_convergence", "fw_leakage")
 DRAWING = [name for name in STUDIES if "plot.theme()" in source_of(name)]
 SHOWING = [name for name in STUDIES if "page(globals())" in source_of(name)]
+
 #: Starts of titles that say a number in another unit than the label: epochs for steps, the batch of
 #: all clients for that of one. They are not compared.
 RESTATED = {
@@ -59,13 +60,6 @@ MISLABELLED = [
     pytest.param(*case, id=f"{case[0]}-{case[1]}-{case[4]}")
     for case in (
         (
-            "np_unified",
-            "figure_1",
-            "{page.participants: half_of_clients, CLIENTS: everyone}",
-            "{page.participants: everyone, CLIENTS: half_of_clients}",
-            "words",
-        ),
-        (
             "np_workshop",
             "figure_1",
             "grid = sns",
@@ -80,17 +74,17 @@ MISLABELLED = [
             "words",
         ),
         (  # points
-            "np_unified",
-            "figure_6",
-            '"FedSGM " + best["switch"]',
-            '"FedSGM " + best["switch"].map({"hard": "soft", "soft": "hard"})',
+            "ssca_tradeoff",
+            "figure_4",
+            '"by lambda, Algorithms 1 and 3", "limit": "by U, Algorithms 2 and 4"',
+            '"by U, Algorithms 2 and 4", "limit": "by lambda, Algorithms 1 and 3"',
             "words",
         ),
         (
-            "np_unified",
-            "figure_6",
-            "grid = sns",
-            'best["f"] = best["f"].to_numpy()[::-1]\ngrid = sns',
+            "ssca_tradeoff",
+            "figure_4",
+            "line = {",
+            'means["cost"] = means["cost"].to_numpy()[::-1]\nline = {',
             "values",
         ),
         (  # points whose runs have no column
@@ -126,11 +120,16 @@ MISLABELLED = [
 ]
 #: A figure of a page, a text of its cell, and what a reader writes in its place.
 EDITS = {
-    "np_unified": ("figure_1", 'hue="switch", style="clients"', 'hue="clients"'),
     "cmoo_pairs": ("dropout", 'hue="method", style="dropout"', 'hue="dropout"'),
     "cmoo_sweeps": ("figure_2", 'hue="method", col="data"', 'hue="data", col="method"'),
     "cmoo_probe": ("equal_steps", 'y="gain", hue="method"', 'y="gain", hue="data"'),
 }
+
+
+def drawing(names):
+    """A parameter `name` of these pages; the long ones are looked at weekly."""
+    always = [name for name in names if name not in LONG]
+    return pytest.mark.parametrize("name", further_weekly(names, always))
 
 
 @cache
@@ -178,9 +177,7 @@ def labelled(stored, shown):
     return series
 
 
-@pytest.mark.parametrize(
-    "name", further_weekly(DRAWING, [name for name in DRAWING if name not in LONG])
-)
+@drawing(DRAWING)
 def test_a_figure_draws_the_runs_that_its_words_name(name):
     for figure, shown in figures_of(name).items():
         if shown.frame is not None:
@@ -210,7 +207,7 @@ def wrong_rows(study, table):
     return wrong, best
 
 
-@pytest.mark.parametrize("name", SHOWING)
+@drawing(SHOWING)
 def test_a_row_of_a_table_has_the_values_of_the_run_that_its_title_names(name):
     counts = []
     for table in executed(name).tables:
@@ -220,14 +217,14 @@ def test_a_row_of_a_table_has_the_values_of_the_run_that_its_title_names(name):
     assert any(counts) or "runs_table" not in source_of(name)
 
 
-@pytest.mark.parametrize("name", ["np_unified", "cmoo_pairs", "cartpole", "fw_leakage"])
+@pytest.mark.parametrize("name", ["np_protocol", "cmoo_pairs", "cartpole", "fw_tables"])
 def test_exchanged_titles_of_rows_are_noticed(name):
     table = max(executed(name).tables, key=lambda table: wrong_rows(name, table)[1])
     first, *others, last = table.index
     assert wrong_rows(name, table.set_axis([last, *others, first]))[0]
 
 
-@pytest.mark.parametrize("name", DRAWING)
+@drawing(DRAWING)
 def test_hard_and_soft_switching_have_their_colours(name):
     colors = dict(zip(("hard", "soft"), plot.COLORS, strict=False))
     for figure, shown in figures_of(name).items():
