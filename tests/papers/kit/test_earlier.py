@@ -2,12 +2,13 @@
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import papers
-from papers import all_claims
+from papers import STUDIES, all_claims
 from papers.kit import earlier
 
 ROOT = Path(papers.__file__).resolve().parents[1]
@@ -24,11 +25,12 @@ def readings():
 
 def test_an_earlier_verdict_is_of_a_rule_that_was_fixed_then_and_of_other_seeds():
     known = readings()
+    specs_of = cache(lambda name: STUDIES[name].specs(STUDIES[name].resolve("full")))
     assert len(earlier.earlier_verdicts()) > 20
     for name, verdict in earlier.earlier_verdicts().items():
         study, reading = known[name]
         assert reading.rule_fixed == verdict["commit"]
-        specs = study.specs(study.resolve("full"))
+        specs = specs_of(study.name)
         seeds = {seed for run in reading.runs for seed in specs[run].seeds}
         smallest, largest = map(int, verdict["seeds"].split(" to "))
         assert seeds.isdisjoint(range(smallest, largest + 1))
