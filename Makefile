@@ -15,7 +15,7 @@ STUDY ?= all
 # starts a kernel, so cheap ones are taken. PAGES=all: all pages in both. `make nbval` compares pages with their
 # outputs, by stored runs and without data sets; `make quick` executes quick profiles, where no check may say NO.
 VALIDATED ?= $(if $(filter all,$(PAGES)),$(wildcard notebooks/*.ipynb),$(patsubst %,notebooks/%.ipynb,\
-	start_here np_workshop cartpole_table cmoo_mixed ssca_tradeoff fw_lowrank))
+	start_here cmoo_mixed fw_stochastic np_workshop cartpole_table ssca_tradeoff))
 QUICK ?= $(if $(filter all,$(PAGES)),all,note_ssca_privacy tutorial_algorithm)
 export OMP_NUM_THREADS ?= 1
 COPY := _build/mutants
