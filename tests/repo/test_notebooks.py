@@ -11,8 +11,10 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import numpy as np
 import pytest
 
+from fedlib.core import Trace
 from fedlib.data import cache as data_cache
 from papers import STUDIES
 from papers.kit import store
@@ -74,8 +76,10 @@ def experiment(name):
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_path):
     """And needs no data sets: the functions of a page make their problems without any."""
-    monkeypatch.setattr(store, "compute_or_load", lambda *given, **_: dict.fromkeys(given[2]))
-    monkeypatch.setattr("papers.kit.study.curves_of", lambda _: {})
+    no_run = Trace({}, {}, np.arange(1), (), {})
+    monkeypatch.setattr(
+        store, "compute_or_load", lambda *given, **_: dict.fromkeys(given[2], no_run)
+    )
     monkeypatch.setattr("papers.kit.snapshot.replaced", list)
     monkeypatch.setattr(data_cache, "_stream", lambda *_: pytest.fail("something was fetched"))
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))

@@ -11,14 +11,14 @@ from tests.helpers.expect import refuses
 
 
 def test_the_command_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "pydantic", None)
+    monkeypatch.setitem(sys.modules, "numpy", None)
     for name in ("papers.__main__", "papers.kit.store"):
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(SystemExit) as stopped:
         importlib.import_module("papers.__main__")
     assert stopped.value.code == 2
     sentence = capsys.readouterr().err
-    assert sentence.startswith("papers: pydantic must be installed")
+    assert sentence.startswith("papers: numpy must be installed")
     assert sentence.count("\n") == 1
     assert "pip install -e . -e ./papers" in sentence
 
