@@ -705,11 +705,10 @@ L = objective.smoothness
 ticks = np.linspace(-3, 6, 40)
 grid = np.stack(np.meshgrid(ticks, ticks, ticks), -1).reshape(-1, 3)
 floor = objective.value(grid).min() - 0.1  # below the least value of a fine grid
-gradients = objective.h * (
-    grid[:, None] - objective.a
-)  # of each sample, without its ripples
-deviations = gradients - gradients.mean(1, keepdims=True)
-sigma2 = np.square(deviations).sum(-1).mean(1).max() / batch
+sample_gradients = objective.h * (grid[:, None] - objective.a)  # without ripples
+deviations = sample_gradients - sample_gradients.mean(1, keepdims=True)
+variances = np.square(deviations).sum(-1).mean(1)
+sigma2 = variances.max() / batch
 w1 = np.array([4.0, -1.0, 3.0])
 start = np.tile(w1, (runs, 1))
 schedules = {

@@ -696,9 +696,12 @@ def penalized_minimum(multiplier):
     return slope / curvature
 
 
-best_multiplier = brentq(
-    lambda multiplier: F1.value(penalized_minimum(multiplier)), 0, 100
-)
+def constraint_there(multiplier):
+    """F_1 at this minimizer, which falls with the multiplier."""
+    return F1.value(penalized_minimum(multiplier))
+
+
+best_multiplier = brentq(constraint_there, 0, 100)
 rounds = {"quick": 400, "full": 1000}[profile]
 start = np.array([[3.0, 0.0, -1.0]])
 slack = {}

@@ -33,7 +33,8 @@ def random_gradients(
     """Client gradients `[N, d, M]`, every column of length `b`, around M random directions."""
     centre = rng.standard_normal((dim, objectives))
     gradients = centre + spread * rng.standard_normal((clients, dim, objectives))
-    return np.asarray(b * gradients / np.linalg.norm(gradients, axis=1, keepdims=True))
+    lengths = np.linalg.norm(gradients, axis=1, keepdims=True)
+    return np.asarray(b * gradients / lengths)
 
 
 def column_variance(gradients: Array, s: Setting) -> Array:
@@ -42,11 +43,13 @@ def column_variance(gradients: Array, s: Setting) -> Array:
     q / n' (sigma_l^2 + mean_i |g_i|^2) + sigma_l^2 / n' + the variance of a mean of n' of N.
     """
     clients = len(gradients)
+    noise = s.sigma_l**2
     size = np.square(gradients).sum(1).mean(0)
-    spread = np.square(gradients - gradients.mean(0)).sum(1).mean(0)
+    compression = s.q * (noise + size)
+    deviations = gradients - gradients.mean(0)
+    spread = np.square(deviations).sum(1).mean(0)
     sampling = (clients - s.n_gram) / max(clients - 1, 1) * spread
-    compression = s.q * (s.sigma_l**2 + size)
-    return np.asarray((compression + s.sigma_l**2 + sampling) / s.n_gram)
+    return np.asarray((compression + noise + sampling) / s.n_gram)
 
 
 def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = False) -> Array:

@@ -27,6 +27,30 @@ def test_sums_and_biases_by_hand():
     assert c.bias(np.array([0.5, 0.5, 1.0])) == pytest.approx([2, 4 / 3, 1])
 
 
+def test_power_laws_and_bins():
+    assert c.power_law(3.0, 0.5, 4) == pytest.approx([3, 3 / np.sqrt(2), np.sqrt(3), 1.5])
+    values = np.arange(100.0)
+    ends, means = c.binned_means(values, first=10, bins=3)
+    assert ends.tolist() == [31, 100]
+    assert means == pytest.approx([20, 65])
+
+
+def test_averaged_surrogates_by_hand():
+    """w^2 and 3 w, first at 1 with weight 1, then at 2 with weight 1/2; tau is 1/2."""
+    start = c.no_surrogates(runs=1, constraints=1, dim=1, tau=0.5)
+    at_1 = start.averaged(1.0, np.ones((1, 1)), np.array([[1.0, 3]]), np.array([[[2.0], [3]]]))
+    assert at_1.values(np.ones((1, 1))) == pytest.approx(np.array([[1, 3]]))
+    assert at_1.gradients(np.ones((1, 1)))[0, :, 0] == pytest.approx([2, 3])
+    # At 2 the surrogates made at 1 are 1 + 2 + 1 / 2 and 3 + 3 + 1 / 2
+    w = np.full((1, 1), 2.0)
+    both = at_1.averaged(0.5, w, np.array([[4.0, 6]]), np.array([[[4.0], [3]]]))
+    assert both.values(w) == pytest.approx(np.array([[(3.5 + 4) / 2, (6.5 + 6) / 2]]))
+    program = both.program(c=2.0)
+    assert program.a0 == pytest.approx(both.B[:, 0])
+    assert program.A.tolist() == both.A[:, 1:].tolist()
+    assert program.c == 2
+
+
 def test_program_by_hand():
     """Minimize w + w^2 / 2 + c [w^2 / 2 - A]_+ on the line."""
     p = c.Program(
