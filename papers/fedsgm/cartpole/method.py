@@ -135,17 +135,19 @@ class PolicyFedSGM(checks.Checked):
         check_work(method_name, problem, self.participants, constrained=True)
         check_compressors(method_name, self.uplink, self.downlink, self.error_feedback, problem.dim)
         w = problem.w0
-        memory = problem.dim if self.remembers else 0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)
-        inputs = sim.inputs(sim.episodes(w, sample).states)
+        states = sim.episodes(w, sample).states
+        inputs = sim.inputs(states)
         most = inputs[:-1, ..., 0].numel()
         rule = f"be at most the {most} samples of a client"
         fits = self.curvature_states <= most
         checks.require(fits, method_name, "curvature_states", rule, self.curvature_states)
         basis = cosine_basis(inputs.shape[-1], COSINES, w)
         width = cosine_features(inputs[0, 0], basis).shape[-1]
+        critics = w.new_zeros(width, 2)
+        memory = problem.dim if self.remembers else 0
         residual = w.new_zeros(problem.num_clients, memory)
-        return State(w, w, residual, w.new_zeros(width, 2), basis)
+        return State(w, w, residual, critics, basis)
 
     @property
     def remembers(self) -> bool:
@@ -155,14 +157,20 @@ class PolicyFedSGM(checks.Checked):
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, their simulators' randomness and the compressors'."""
         draw = draw_round(  # 1
-            problem, rng, participants=self.participants, uplink=self.uplink, downlink=self.downlink
+            problem,
+            rng,
+            participants=self.participants,
+            uplink=self.uplink,
+            downlink=self.downlink,
         )
-        return draw._replace(chance=problem.simulator.chance(self.participants, rng))
+        chance = problem.simulator.chance(self.participants, rng)
+        return draw._replace(chance=chance)
 
     def constraint_value(self, client: Client) -> Float[Tensor, ""]:
         """At the client: mean cost of an episode minus its budget."""
         rows = client.value_batch()
-        return client.constraint(client.model, Batch((*rows.data, client.chance), rows.weight))
+        episodes = Batch((*rows.data, client.chance), rows.weight)
+        return client.constraint(client.model, episodes)
 
     def local_update(
         self,
@@ -173,19 +181,33 @@ class PolicyFedSGM(checks.Checked):
         basis: Float[Tensor, "k1 width"],
     ) -> Float[Tensor, "d"] | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
-        w = client.model
         sim = cast(CartPole, client.simulator)
-        episodes = sim.episodes(w, client.chance)
+        episodes = sim.episodes(client.model, client.chance)
         (A_r, _), (A_c, _) = self._returns(sim, episodes, critics, basis)
         A = (1 - sigma) * normalized(A_r) - sigma * normalized(A_c)  # 4
+        delta = -self._policy_step(client.model, sim, episodes, A)  # 5-7
+        if not self.remembers:
+            return self.uplink(delta, client.noise)
+        v = self.uplink(client.memory + delta, client.noise)  # 8
+        return Reply(upload=v, memory=client.memory + delta - v)  # 8
+
+    def _policy_step(
+        self,
+        w: Float[Tensor, "d"],
+        sim: CartPole,
+        episodes: Episodes,
+        advantage: Float[Tensor, "T e"],
+    ) -> Float[Tensor, "d"]:
+        """The natural-gradient step on an advantage, within the trust region."""
         states = episodes.states[:-1]
+        flat = states.transpose(0, 1).flatten(0, 1)  # environment after environment
+        stride = flat.shape[0] // self.curvature_states
+        curvature_states = flat[::stride][: self.curvature_states]
+        outputs_before = sim.policy(w, curvature_states)
 
         def surrogate(u: Tensor) -> Tensor:
-            return (sim.head.log_prob(sim.policy(u, states), episodes.action) * A).mean()
-
-        flat = states.transpose(0, 1).flatten(0, 1)  # environment after environment
-        curvature_states = flat[:: flat.shape[0] // self.curvature_states][: self.curvature_states]
-        outputs_before = sim.policy(w, curvature_states)
+            log_prob = sim.head.log_prob(sim.policy(u, states), episodes.action)
+            return (log_prob * advantage).mean()
 
         def product(v: Tensor) -> Tensor:  # (F + damping I) v
             curved = fisher_product(
@@ -198,17 +220,15 @@ class PolicyFedSGM(checks.Checked):
             return curved + self.damping * v
 
         def divergence(move: Tensor) -> Tensor:
-            return sim.head.kl(outputs_before, sim.policy(w + move, curvature_states)).mean()
+            outputs = sim.policy(w + move, curvature_states)
+            return sim.head.kl(outputs_before, outputs).mean()
 
         ascent = self.on_gradient(grad(surrogate)(w), ())
         s, remainder = conjugate_gradient(product, ascent, self.cg_steps)  # 5
-        curvature = (s @ (ascent - remainder - self.damping * s)).clamp_min(1e-12)  # s F s
-        full = (2 * self.kl_limit / curvature).sqrt() * s
-        delta = -backtrack(divergence, full, self.kl_limit, BACKTRACK, TRIALS)  # 6, 7
-        if not self.remembers:
-            return self.uplink(delta, client.noise)
-        v = self.uplink(client.memory + delta, client.noise)  # 8
-        return Reply(upload=v, memory=client.memory + delta - v)  # 8
+        Fs = ascent - remainder - self.damping * s
+        sFs = (s @ Fs).clamp_min(1e-12)
+        full = (2 * self.kl_limit / sFs).sqrt() * s
+        return backtrack(divergence, full, self.kl_limit, BACKTRACK, TRIALS)  # 6
 
     def fit_critics(
         self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]
@@ -216,19 +236,22 @@ class PolicyFedSGM(checks.Checked):
         """At the client: its own critics, fitted to the returns that it saw."""
         sim = cast(CartPole, client.simulator)
         episodes = sim.episodes(client.model, client.chance)
-        returns = [r.flatten() for _, r in self._returns(sim, episodes, critics, basis)]
-        features = cosine_features(sim.inputs(episodes.states), basis)[:-1].flatten(0, 1)
-        return ridge(features, torch.stack(returns, -1) / SCALE, RIDGE)  # 9
+        (_, R_r), (_, R_c) = self._returns(sim, episodes, critics, basis)
+        returns = torch.stack([R_r.flatten(), R_c.flatten()], -1)
+        features = cosine_features(sim.inputs(episodes.states), basis)
+        of_steps = features[:-1].flatten(0, 1)
+        return ridge(of_steps, returns / SCALE, RIDGE)  # 9
 
     def _returns(
         self, sim: CartPole, episodes: Episodes, critics: Tensor, basis: Tensor
     ) -> list[tuple[Tensor, Tensor]]:
         """Advantages and returns of reward and of cost, by the critics of the last round."""
-        values = SCALE * cosine_features(sim.inputs(episodes.states), basis) @ critics
-        return [
-            advantages(amount, values[..., i], episodes.ended, self.discount, self.gae)
-            for i, amount in enumerate((episodes.reward, episodes.cost))
-        ]
+        features = cosine_features(sim.inputs(episodes.states), basis)
+        values = SCALE * features @ critics
+        estimate = partial(advantages, ended=episodes.ended, discount=self.discount, gae=self.gae)
+        of_reward = estimate(episodes.reward, values[..., 0])
+        of_cost = estimate(episodes.cost, values[..., 1])
+        return [of_reward, of_cost]
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = state.w

@@ -37,9 +37,14 @@ def step(state: Float[Tensor, "*b 4"], force: Float[Tensor, "*b"]) -> Float[Tens
     sin = torch.sin(angle)
     mass = CART + POLE
     push = (force + POLE * HALF_LENGTH * spin * spin * sin) / mass
-    turn = (GRAVITY * sin - cos * push) / (HALF_LENGTH * (4 / 3 - POLE * cos * cos / mass))
-    pull = push - POLE * HALF_LENGTH / mass * turn * cos
-    return torch.stack([x + TAU * v, v + TAU * pull, angle + TAU * spin, spin + TAU * turn], -1)
+    inertia = HALF_LENGTH * (4 / 3 - POLE * cos * cos / mass)
+    turn = (GRAVITY * sin - cos * push) / inertia  # angular acceleration
+    pull = push - POLE * HALF_LENGTH / mass * turn * cos  # acceleration of the cart
+    next_x = x + TAU * v
+    next_v = v + TAU * pull
+    next_angle = angle + TAU * spin
+    next_spin = spin + TAU * turn
+    return torch.stack([next_x, next_v, next_angle, next_spin], -1)
 
 
 def forbidden(state: Float[Tensor, "*b 4"]) -> Bool[Tensor, "*b"]:
@@ -47,13 +52,17 @@ def forbidden(state: Float[Tensor, "*b 4"]) -> Bool[Tensor, "*b"]:
     x = state[..., 0]
     angle = state[..., 2]
     centres = torch.tensor(CENTRES, dtype=x.dtype, device=x.device)
-    close = ((x.unsqueeze(-1) - centres).abs() <= HALF_WIDTH + 1e-7).any(-1)
-    return close | (angle.abs() > SAFE_ANGLE)
+    distances = (x.unsqueeze(-1) - centres).abs()
+    close = (distances <= HALF_WIDTH + 1e-7).any(-1)
+    tilted = angle.abs() > SAFE_ANGLE
+    return close | tilted
 
 
 def ends(state: Float[Tensor, "*b 4"]) -> tuple[Bool[Tensor, "*b"], Bool[Tensor, "*b"]]:
     """Whether the cart has left the track, and whether the pole has fallen."""
-    return state[..., 0].abs() > MAX_X, state[..., 2].abs() > MAX_ANGLE
+    x = state[..., 0]
+    angle = state[..., 2]
+    return x.abs() > MAX_X, angle.abs() > MAX_ANGLE
 
 
 HIDDEN = 128
@@ -68,11 +77,11 @@ def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
     Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that actions
     start alike; the log deviation starts at -0.5.
     """
-    bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
-    blocks = [
-        (2 * torch.rand(size, generator=rng) - 1) / math.sqrt(inputs)
-        for size, inputs in zip(SIZES, bounds, strict=True)
-    ]
+    inputs = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
+    blocks = []
+    for size, fan_in in zip(SIZES, inputs, strict=True):
+        unit = 2 * torch.rand(size, generator=rng) - 1
+        blocks.append(unit / math.sqrt(fan_in))
     blocks[4] = blocks[4] * LAST_SCALE
     blocks[5] = torch.tensor([0.0, START_LOG_STD])
     return torch.cat(blocks)
@@ -87,14 +96,10 @@ def _layers(w: Float[Tensor, "*b d"]) -> tuple[Tensor, ...]:
     """Matrices `[out, in]` and biases of the three layers, in the order of `models.ravel`."""
     A, a, B, b, C, c = torch.split(w, list(SIZES), dim=-1)
     batch_shape = w.shape[:-1]
-    return (
-        A.view(*batch_shape, HIDDEN, 4),
-        a,
-        B.view(*batch_shape, HIDDEN, HIDDEN),
-        b,
-        C.view(*batch_shape, 2, -1),
-        c,
-    )
+    A = A.view(*batch_shape, HIDDEN, 4)
+    B = B.view(*batch_shape, HIDDEN, HIDDEN)
+    C = C.view(*batch_shape, 2, HIDDEN)
+    return A, a, B, b, C, c
 
 
 def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
@@ -129,7 +134,9 @@ class CartPole:
 
     def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Episodes:
         """One client's steps."""
-        log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0))[0, 0]
+        policies = w.unsqueeze(0)
+        groups = chance.unsqueeze(0).unsqueeze(0)
+        log = simulate(policies, groups)[0, 0]
         past = log[:-1]
         ended = (past[..., 7] > 0).to(log.dtype)
         earlier = ended.cumsum(0) - ended
@@ -147,13 +154,15 @@ class CartPole:
         budget, chance = batch.data
         episodes = self.episodes(w, chance)
         reward = episodes.per_episode(episodes.reward)
-        return torch.stack([-reward, episodes.per_episode(episodes.cost) - budget[0]])
+        cost = episodes.per_episode(episodes.cost)
+        return torch.stack([-reward, cost - budget[0]])
 
     def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
         """The network's two outputs."""
         A, a, B, b, C, c = _layers(w)
-        h = tanh(tanh(_seen(states) @ A.T + a) @ B.T + b)
-        return h @ C.T + c
+        h = tanh(_seen(states) @ A.T + a)
+        k = tanh(h @ B.T + b)
+        return k @ C.T + c
 
     def policy_change(
         self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
@@ -163,9 +172,11 @@ class CartPole:
         dA, da, dB, db, dC, dc = _layers(v)
         seen = _seen(states)
         h = tanh(seen @ A.T + a)
-        dh = (1 - h * h) * (seen @ dA.T + da)
+        dz = seen @ dA.T + da
+        dh = (1 - h * h) * dz
         k = tanh(h @ B.T + b)
-        dk = (1 - k * k) * (dh @ B.T + h @ dB.T + db)
+        dy = dh @ B.T + h @ dB.T + db
+        dk = (1 - k * k) * dy
         return dk @ C.T + k @ dC.T + dc
 
     def inputs(self, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 5"]:
@@ -208,13 +219,15 @@ def simulate(w: Tensor, chance: Tensor) -> Tensor:
     time = w.new_zeros(b, k * e)
     for t in range(steps):
         h = tanh(torch.baddbmm(a, _seen(state), At))
-        out = torch.baddbmm(c, tanh(torch.baddbmm(bias, h, Bt)), Ct)
+        h = tanh(torch.baddbmm(bias, h, Bt))
+        out = torch.baddbmm(c, h, Ct)
         action = CartPole.head.sample(out, quantiles[t])
         entry = log[t]
         entry[..., :4] = state
         entry[..., 4] = time
         entry[..., 5] = action
-        state = step(state, FORCE * action.clamp(-1, 1))
+        force = FORCE * action.clamp(-1, 1)
+        state = step(state, force)
         time = time + 1
         out_of_track, fallen = ends(state)
         over = out_of_track | fallen | (time >= HORIZON)
@@ -225,7 +238,8 @@ def simulate(w: Tensor, chance: Tensor) -> Tensor:
         time = time * ~over
     log[steps, ..., :4] = state
     log[steps, ..., 4] = time
-    return log.view(steps + 1, b, k, e, 8).permute(1, 2, 0, 3, 4).contiguous()
+    by_group = log.view(steps + 1, b, k, e, 8)
+    return by_group.permute(1, 2, 0, 3, 4).contiguous()
 
 
 @simulate.register_fake
@@ -240,19 +254,19 @@ def _(
 ) -> tuple[Tensor, int]:
     w_dim, chance_dim = in_dims
     size = cast(int, getattr(info, "batch_size"))  # noqa: B009
-    chances = (
-        chance.unsqueeze(0).expand(size, *chance.shape)
-        if chance_dim is None
-        else chance.movedim(chance_dim, 0)
-    )
+    if chance_dim is None:
+        chances = chance.unsqueeze(0).expand(size, *chance.shape)
+    else:
+        chances = chance.movedim(chance_dim, 0)
     b, k = chances.shape[1:3]
     if w_dim is None:  # one policy for all: more environments
-        inside = chances.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
-        out = simulate(w, inside)
-        return out.unflatten(1, (size, k)), 1
+        groups = chances.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
+        log = simulate(w, groups)
+        return log.unflatten(1, (size, k)), 1
     policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
-    out = simulate(policies, chances.flatten(0, 1))
-    return out.unflatten(0, (size, b)), 0
+    groups = chances.flatten(0, 1)
+    log = simulate(policies, groups)
+    return log.unflatten(0, (size, b)), 0
 
 
 def cartpole(
@@ -283,10 +297,17 @@ def cartpole(
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
     first, last = budgets
     middle = torch.tensor([(first + last) / 2])
-    choices = {"name": "cartpole", "clients": clients, "budgets": list(budgets)}
+    of_clients = torch.linspace(first, last, clients) if clients > 1 else middle
+    config = {
+        "name": "cartpole",
+        "clients": clients,
+        "budgets": list(budgets),
+        "simulator": describe(simulator),
+        "evaluation": evaluation,
+    }
     return Problem(
         name="cartpole",
-        data=(torch.linspace(first, last, clients) if clients > 1 else middle,),
+        data=(of_clients,),
         rows=torch.arange(clients).unsqueeze(1),
         sizes=(1,) * clients,
         losses=simulator.losses,
@@ -296,7 +317,7 @@ def cartpole(
         metrics=_metrics,
         heldout=(fixed,),
         simulator=simulator,
-        config={**choices, "simulator": describe(simulator), "evaluation": evaluation},
+        config=config,
     )
 
 
@@ -304,5 +325,6 @@ def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
     simulator = cast(CartPole, problem.simulator)
     chance = problem.heldout[0]
     episodes = simulator.episodes(w, chance)
-    amounts = {"reward": episodes.reward, "cost": episodes.cost}
-    return {name: episodes.per_episode(amount) for name, amount in amounts.items()}
+    reward = episodes.per_episode(episodes.reward)
+    cost = episodes.per_episode(episodes.cost)
+    return {"reward": reward, "cost": cost}
