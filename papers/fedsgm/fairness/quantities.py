@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
+from papers.fedsgm.curves import FEASIBLE, halves, oscillation, tuned
 from papers.fedsgm.fairness.runs import OPEN_BETAS, OPEN_STEPS, defaults
 from papers.fedsgm.multiverse import shares
 from papers.kit.numbers import Number, exact, mean, share
@@ -80,9 +80,8 @@ def null_data(trace: Trace) -> Iterator[Row]:
         "oscillation": oscillation(trace),
     }
     for name, values in curves.items():
-        half = len(values) // 2
-        yield row(name, mean(values[:half]), half=0)
-        yield row(name, mean(values[half : 2 * half]), half=1)
+        for number, half in enumerate(halves(values)):
+            yield row(name, mean(half), half=number)
 
 
 def better_trade_off(

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from math import log
 
 import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import FEASIBLE, jitter, oscillation, over_limit, tuned
+from papers.fedsgm.curves import FEASIBLE, START, halves, jitter, oscillation, over_limit, tuned
 from papers.fedsgm.np_protocol.runs import PENALTY, TUNING, defaults
 from papers.fedsgm.np_unified.quantities import PARTS
 from papers.kit.numbers import Number, exact, mean, share
@@ -28,7 +27,6 @@ from papers.kit.quantities import (
 )
 from papers.kit.study import Params, Traces
 
-START = log(2)  # f and g at w = 0
 MERIT = 4.0  # the weight of the excess of g in `merit`, more than every multiplier
 EARLY = 50  # rounds
 SLACK = 0.05  # of the fall from the start: what counts as no difference
@@ -160,7 +158,6 @@ def spreads(grids: Grids) -> Iterator[Row]:
         upper = [trace for x, trace in runs.items() if knob == "beta" or x >= max(runs) / 200]
         for curve in "fg":
             spread = np.ptp([trace.late(curve) for trace in upper], axis=0)
-            half = len(spread) // 2
             yield row(f"spread_{curve}", mean(spread), knob=knob)
-            yield row(f"spread_{curve}", mean(spread[:half]), knob=knob, half=0)
-            yield row(f"spread_{curve}", mean(spread[half : 2 * half]), knob=knob, half=1)
+            for number, half in enumerate(halves(spread)):
+                yield row(f"spread_{curve}", mean(half), knob=knob, half=number)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from math import log
 from typing import Any
 
+from papers.fedsgm.curves import START
 from papers.fedsgm.np_unified.quantities import PARTS
 from papers.fedsgm.np_unified.runs import (
     CLIENTS,
@@ -28,7 +28,6 @@ from papers.kit.quantities import Key, Label, Query, names_of
 from papers.kit.rules import Condition, Control, Rule, falls, least, most, of, rises, value
 
 EPSILON = 0.05
-START = log(2)  # f and g at w = 0
 FEW = 10  # clients a round in the paper
 ALL = CLIENTS
 GROUPS = {FEW: "10 of 20 clients", ALL: "all clients"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import combinations
-from math import log
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from fedlib import data
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
-from papers.fedsgm.curves import FEASIBLE, band, oscillation
+from papers.fedsgm.curves import FEASIBLE, START, band, halves, oscillation
 from papers.fedsgm.multiverse import share_of
 from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, OPEN_BETAS, defaults, open_starts
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
@@ -36,11 +35,11 @@ from papers.kit.rules import State, of
 from papers.kit.study import Params, Traces
 
 SPREAD = 200  # the largest penalty over the smallest whose spread is set against that of beta
-START = log(2)  # f and g at w = 0
 PARTS = 5  # into which the splits of a run are divided for null data
 GOOD = 1.25  # a penalty is right if its late f is at most this times that of soft FedSGM
 EARLY = 50  # first rounds, in which the runs still descend
 WEIGHT = 4.0  # of the excess in the merit: more than every multiplier
+SEEDS = ["run", "seed"]
 PENALTY: dict[str, Label] = {"method": "Penalty-FedAvg"}
 UNITS = {
     "infeasible": "of seeds",
@@ -54,9 +53,7 @@ UNITS = {
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities of some runs."""
-    measured = {
-        name: trace for name, trace in traces.items() if kit.labels_of(trace)["splits"] != "further"
-    }
+    measured = {name: trace for name, trace in traces.items() if is_measured(trace)}
     frame = kit.curves(measured)
     tolerance = float(p["tolerance"])
     usual = defaults(p)
@@ -81,6 +78,11 @@ def derive(traces: Traces, p: Params) -> Quantities:
     return Quantities.of(tables, usual)
 
 
+def is_measured(trace: Trace) -> bool:
+    """Whether a run is measured by itself: those on further splits serve open settings alone."""
+    return kit.labels_of(trace)["splits"] != "further"
+
+
 def measures(frame: pd.DataFrame, tolerance: float) -> pd.DataFrame:
     """Late values, feasibility, speed and oscillation of every run and seed.
 
@@ -91,80 +93,108 @@ def measures(frame: pd.DataFrame, tolerance: float) -> pd.DataFrame:
     values["f_fall"] = START - values["f"]
     values["g_fall"] = START - values["g"]
     values["infeasible"] = values["g"] > FEASIBLE * tolerance
+    return values.join(course(every_round(frame), tolerance))
+
+
+def every_round(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the runs that were evaluated in every round, without the final models."""
     second_round = frame.groupby("run")["round"].transform(lambda rounds: rounds.unique()[1])
-    rows = kit.starts(frame[second_round == 1], "g")
-    rounds = rows.groupby("run")["round"].transform("max") + 1
+    return kit.starts(frame[second_round == 1], "g")
+
+
+def course(rows: pd.DataFrame, tolerance: float) -> pd.DataFrame:
+    """The measures that are read off single rounds, of every run and seed."""
+    excess = np.maximum(rows["g"] - tolerance, 0)
     rows = rows.assign(
-        excess=np.maximum(rows["g"] - tolerance, 0), violations=rows["g"] > tolerance
+        violation=rows["g"] > tolerance,
+        excess=excess,
+        merit=rows["f"] + WEIGHT * excess,
+        early=rows["f"] + excess,
     )
-    rows["merit"] = rows["f"] + WEIGHT * rows["excess"]
-    rows["early"] = rows["f"] + rows["excess"]
-    seeds = ["run", "seed"]
-    half = rows[rows["round"] >= rounds // 2]
-    values["violations"] = rows.groupby(seeds)["violations"].sum().astype(float)
-    change = half.groupby(seeds)["g"].diff().abs()
-    values["oscillation"] = 1e3 * change.groupby([half["run"], half["seed"]]).mean()
+    rounds = rows.groupby("run")["round"].transform("max") + 1
+    second_half = rows[rows["round"] >= rounds // 2]
+    change = second_half.groupby(SEEDS)["g"].diff().abs()
+    second_half = second_half.assign(change=change)
     last_fifth = rows[rows["round"] >= rounds - rounds // 5]
-    values["scatter"] = 1e3 * last_fifth.groupby(seeds)["g"].std(ddof=0)
-    values["excess"] = 1e3 * half.groupby(seeds)["excess"].mean()
-    values["merit"] = rows.groupby(seeds)["merit"].mean()
-    values["early"] = rows[rows["round"] < EARLY].groupby(seeds)["early"].mean()
-    return values
+    first_rounds = rows[rows["round"] < EARLY]
+
+    of_all = rows.groupby(SEEDS)
+    of_half = second_half.groupby(SEEDS)
+    of_fifth = last_fifth.groupby(SEEDS)
+    of_first = first_rounds.groupby(SEEDS)
+    measured = {
+        "violations": of_all["violation"].sum().astype(float),
+        "oscillation": 1e3 * of_half["change"].mean(),
+        "scatter": 1e3 * of_fifth["g"].std(ddof=0),
+        "excess": 1e3 * of_half["excess"].mean(),
+        "merit": of_all["merit"].mean(),
+        "early": of_first["early"].mean(),
+    }
+    return pd.DataFrame(measured)
 
 
 def tuned(values: pd.DataFrame, tolerance: float, usual: kit.Defaults) -> pd.DataFrame:
-    """Each method at its best step size: both ways of switching, and every penalty.
+    """Each method at its best step size: both ways of switching, and every penalty."""
+    grids = [along(values, ["lr"], usual, switch=mode).reset_index() for mode in MODES]
+    penalties = along(values, ["rho", "lr"], usual, **PENALTY).reset_index()
+    grids += [grid for _, grid in penalties.groupby("rho")]
+    best = pd.concat([at_best_step(grid, tolerance) for grid in grids])
+    soft = best[best["switch"] == "soft"].set_index("seed")
+    bound = GOOD * best["seed"].map(soft["f"])
+    feasible = best["g"] <= FEASIBLE * tolerance
+    right = feasible & (best["f"] <= bound)
+    return best.assign(right=right, setting="tuned")
+
+
+def at_best_step(grid: pd.DataFrame, tolerance: float) -> pd.DataFrame:
+    """The rows of a grid of step sizes that belong to the best.
 
     The best has the smallest mean late f of those with mean late g of at most 1.05 times the
     tolerance; if there is none, the smallest mean late g. Training rows only.
     """
-    sweeps = [along(values, ["lr"], usual, switch=mode).reset_index() for mode in MODES]
-    with_penalty = along(values, ["rho", "lr"], usual, **PENALTY).reset_index()
-    sweeps += [rows for _, rows in with_penalty.groupby("rho")]
-    chosen = []
-    for rows in sweeps:
-        means = rows.groupby("lr")[["f", "g"]].mean()
-        feasible = means[means["g"] <= FEASIBLE * tolerance]
-        lr = feasible["f"].idxmin() if len(feasible) else means["g"].idxmin()
-        chosen.append(rows[rows["lr"] == lr])
-    best = pd.concat(chosen)
-    soft = best[best["switch"] == "soft"].set_index("seed")
-    bound = GOOD * best["seed"].map(soft["f"])
-    feasible = best["g"] <= FEASIBLE * tolerance
-    return best.assign(right=feasible & (best["f"] <= bound), setting="tuned")
+    means = grid.groupby("lr")[["f", "g"]].mean()
+    feasible = means[means["g"] <= FEASIBLE * tolerance]
+    best_step = means["g"].idxmin() if feasible.empty else feasible["f"].idxmin()
+    return grid[grid["lr"] == best_step]
 
 
 def best_settings(best: pd.DataFrame) -> Iterator[Row]:
     """Each method at its best step size: the step size, late values, and how often it is right."""
     for labels in (["method", "switch", "setting"], ["method", "rho", "setting"]):
         rows = best.dropna(subset=labels).set_index([*labels, "seed"])
-        yield from estimates(rows[["f", "g", "infeasible", "right"]], UNITS)
-        for values, group in rows.groupby(level=labels):
-            yield row("lr", exact(group["lr"].iloc[0]), **dict(zip(labels, values, strict=True)))
+        late = rows[["f", "g", "infeasible", "right"]]
+        yield from estimates(late, UNITS)
+        best_steps = rows.groupby(level=labels)["lr"].first()
+        for setting, step in best_steps.items():
+            names = dict(zip(labels, setting, strict=True))
+            yield row("lr", exact(step), **names)
 
 
 def right_penalties(best: pd.DataFrame) -> Row:
     """How many of the penalties are right on a split."""
     penalties = best[best["method"] == PENALTY["method"]]
-    shares = penalties.groupby("seed")["right"].mean()
-    return row("right", mean(shares, "of penalties"), setting="tuned", **PENALTY)
+    right = penalties.groupby("seed")["right"].mean()
+    share = mean(right, "of penalties")
+    return row("right", share, setting="tuned", **PENALTY)
 
 
 def sharper(values: pd.DataFrame, usual: kit.Defaults) -> list[Row]:
     """Late f and g of soft switching at other sharpnesses, minus those at the paper's."""
-    rows = along(values, ["participants", "beta"], usual, method="FedSGM", switch="soft")
-    late = rows[["f", "g"]].unstack("beta").stack(0)
     beta = usual["beta"]
-    differences = late.drop(columns=[beta, LIMIT]).sub(late[beta], axis=0).stack().unstack(-2)
-    return estimates(differences.add_suffix("_more"), switch="soft")
+    rows = along(values, ["participants", "beta"], usual, method="FedSGM", switch="soft")
+    by_beta = rows[["f", "g"]].unstack("beta").stack(0)
+    others = by_beta.drop(columns=[beta, LIMIT])
+    differences = others.sub(by_beta[beta], axis=0)
+    by_measure = differences.stack().unstack(-2)
+    return estimates(by_measure.add_suffix("_more"), switch="soft")
 
 
 def limits(frame: pd.DataFrame, p: Params, usual: kit.Defaults) -> Iterator[Row]:
     """The largest difference in any round between hard switching and soft, very sharp switching."""
-    index = ["participants", "round"]
-    hard = along(frame, index, usual, method="FedSGM", switch="hard")[["f", "g"]]
+    rounds = partial(along, frame, ["participants", "round"], usual, method="FedSGM")
+    hard = rounds(switch="hard")[["f", "g"]]
     for beta in (LIMIT, max(p["betas"])):
-        soft = along(frame, index, usual, method="FedSGM", switch="soft", beta=beta)[["f", "g"]]
+        soft = rounds(switch="soft", beta=beta)[["f", "g"]]
         apart = (soft - hard).abs().max(axis=1).dropna()
         gap = apart.groupby(level=["participants", "seed"]).max()
         yield from estimates(gap.to_frame("gap"), switch="soft", beta=beta)
@@ -178,19 +208,22 @@ def means_of_three(
     At the paper's setting, with all clients, and at the smallest step size.
     """
     participants = p["participants"]
-    lr_used = float(p["lr"])
+    lr = float(p["lr"])
     slowest = float(min(p["lrs"]))
-    for mode in MODES:
-        settings = dict.fromkeys(
-            [(participants, lr_used), (CLIENTS, lr_used), (participants, slowest)]
-        )
-        for participants, lr in settings:
-            labels = {"switch": mode, "participants": participants, "lr": lr}
-            run = along(values, [], usual, method="FedSGM", **labels)
-            g = run["g"].to_numpy()
-            means = np.array([*combinations(g, min(3, len(g)))]).mean(1)
-            feasible = exact((means <= FEASIBLE * tolerance).mean(), "of means over three seeds")
-            yield row("of_three", feasible, **labels)
+    settings = dict.fromkeys([(participants, lr), (CLIENTS, lr), (participants, slowest)])
+    for mode, (participants, lr) in product(MODES, settings):
+        labels = {"switch": mode, "participants": participants, "lr": lr}
+        run = along(values, [], usual, method="FedSGM", **labels)
+        share = share_of_threes(run["g"].to_numpy(), tolerance)
+        yield row("of_three", exact(share, "of means over three seeds"), **labels)
+
+
+def share_of_threes(g: Array, tolerance: float) -> float:
+    """The share of all choices of three values of g whose mean is feasible."""
+    size = min(3, len(g))
+    choices = np.array([*combinations(g, size)])
+    feasible = choices.mean(1) <= FEASIBLE * tolerance
+    return float(feasible.mean())
 
 
 def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> Iterator[Row]:
@@ -199,18 +232,17 @@ def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> Iterator[Ro
     The penalties are those of the upper part of the grid: from end to end a factor 200, as the
     sharpnesses.
     """
-    soft = along(values, ["beta"], usual, method="FedSGM", switch="soft")
-    soft = soft[soft.index.get_level_values("beta") < LIMIT]
-    penalty = along(values, ["rho"], usual, **PENALTY)
-    penalty = penalty[penalty.index.get_level_values("rho") >= max(p["rhos"]) / SPREAD]
-    for knob, rows in (("beta", soft), ("rho", penalty)):
-        groups = rows[["f", "g"]].groupby(level="seed")
-        spread = (groups.max() - groups.min()).add_prefix("spread_")
+    betas = along(values, ["beta"], usual, method="FedSGM", switch="soft")
+    finite = betas.index.get_level_values("beta") < LIMIT
+    rhos = along(values, ["rho"], usual, **PENALTY)
+    large = rhos.index.get_level_values("rho") >= max(p["rhos"]) / SPREAD
+    for knob, grid in {"beta": betas[finite], "rho": rhos[large]}.items():
+        by_seed = grid[["f", "g"]].groupby(level="seed")
+        spread = by_seed.max() - by_seed.min()
+        spread = spread.add_prefix("spread_")
         yield from estimates(spread, knob=knob)
-        half = len(spread) // 2
-        for number in range(2):
-            rows_of_half = spread.iloc[number * half : (number + 1) * half]
-            yield from estimates(rows_of_half, knob=knob, half=number)
+        for number, half in enumerate(halves(spread)):
+            yield from estimates(half, knob=knob, half=number)
 
 
 def null_data(by_run: pd.DataFrame) -> Iterator[Row]:
@@ -220,9 +252,10 @@ def null_data(by_run: pd.DataFrame) -> Iterator[Row]:
     if size == 0:
         return
     for part in range(PARTS):
-        rows = hard.iloc[part * size : (part + 1) * size]
+        start = part * size
+        splits = hard.iloc[start : start + size]
         for measure in ("f", "g", "merit", "early", "oscillation", "scatter"):
-            yield row(measure, mean(rows[measure]), part=part)
+            yield row(measure, mean(splits[measure]), part=part)
 
 
 def final_models(trace: Trace) -> list[tuple[Problem, torch.Tensor]]:
@@ -235,20 +268,21 @@ def final_models(trace: Trace) -> list[tuple[Problem, torch.Tensor]]:
 
 def gradients(trace: Trace) -> list[Row]:
     """How skew the gradients of the clients are at the final models of a run."""
-    per_split = []
-    for problem, w in final_models(trace):
-        objective, constraint = client_gradients(problem, w)
-        norms = skewness(objective, constraint)
-        cosine = torch.cosine_similarity(objective.mean(0), constraint.mean(0), dim=0)
-        per_split.append(
-            {
-                "skewness_ratio": float(norms.local / norms.glob),
-                "bound_to_difference": float(norms.bound / norms.difference),
-                "cosine": float(cosine),
-            }
-        )
+    rows = [gradients_at(problem, w) for problem, w in final_models(trace)]
     seeds = pd.Index(trace.seeds, name="seed")
-    return estimates(pd.DataFrame(per_split, index=seeds), switch="hard")
+    return estimates(pd.DataFrame(rows, index=seeds), switch="hard")
+
+
+def gradients_at(problem: Problem, w: torch.Tensor) -> dict[str, float]:
+    """How skew the gradients of the clients are at one model."""
+    objective, constraint = client_gradients(problem, w)
+    norms = skewness(objective, constraint)
+    cosine = torch.cosine_similarity(objective.mean(0), constraint.mean(0), dim=0)
+    return {
+        "skewness_ratio": float(norms.local / norms.glob),
+        "bound_to_difference": float(norms.bound / norms.difference),
+        "cosine": float(cosine),
+    }
 
 
 def predictions(
@@ -258,32 +292,47 @@ def predictions(
 
     The multiplier comes from the soft run with all clients, feasibility from the penalty run.
     """
-    multipliers = [multiplier(problem, w) for problem, w in final_models(soft)]
-    of_split = pd.Series(multipliers, pd.Index(soft.seeds, name="seed"))
+    multipliers = np.array([multiplier(problem, w) for problem, w in final_models(soft)])
     labels: Mapping[str, Label] = {**PENALTY, "participants": CLIENTS}
-    late = along(values, ["rho"], usual, **labels)["g"].unstack("rho").loc[[*soft.seeds]]
-    rho = late.columns.to_numpy()
-    feasible = late <= FEASIBLE * tolerance
-    ratio = 1 / of_split.to_numpy()[:, None] * rho
+    late = along(values, ["rho"], usual, **labels)
+    late_g = late["g"].unstack("rho").loc[[*soft.seeds]]
+    feasible = late_g <= FEASIBLE * tolerance
+    rho = late_g.columns.to_numpy()
+    ratio = 1 / multipliers[:, None] * rho
     hits = feasible == (ratio >= 1)
-    clear = (ratio < 1 / 2) | (ratio > 2)
-    count = clear.sum(axis=1)
-    share = np.where(count > 0, (hits & clear).sum(axis=1) / np.maximum(count, 1), 1.0)
     numbers = {
         "predicted": mean(hits.mean(axis=1), "of penalties"),
-        "predicted_clear": mean(share, "of penalties"),
+        "predicted_clear": mean(share_of_clear(hits, ratio), "of penalties"),
         "feasible": mean(feasible.mean(axis=1), "of penalties"),
-        "multiplier": mean(of_split),
+        "multiplier": mean(multipliers),
     }
     return [row(name, number, **labels) for name, number in numbers.items()]
 
 
+def share_of_clear(hits: pd.DataFrame, ratio: Array) -> Array:
+    """Per split the share of hits among the penalties a factor 2 off the multiplier; 1 of none."""
+    clear = (ratio < 1 / 2) | (ratio > 2)
+    clear_hits = (hits & clear).sum(axis=1)
+    count = clear.sum(axis=1)
+    return np.where(count > 0, clear_hits / np.maximum(count, 1), 1.0)
+
+
+def change_of_level(trace: Trace) -> Array:
+    """The oscillation of f over its late value, by seed."""
+    return oscillation(trace, "f") / trace.late("f")
+
+
+def band_of_level(trace: Trace) -> Array:
+    """The distance of f from the median curve over its late value, by seed."""
+    return band(trace, "f") / trace.late("f")
+
+
 #: What may be less stable, by seed.
 UNSTEADY: dict[str, Callable[[Trace], Array]] = {
-    "f_change": lambda trace: oscillation(trace, "f"),
-    "f_band": lambda trace: band(trace, "f"),
-    "f_change_of_level": lambda trace: oscillation(trace, "f") / trace.late("f"),
-    "f_band_of_level": lambda trace: band(trace, "f") / trace.late("f"),
+    "f_change": partial(oscillation, name="f"),
+    "f_band": partial(band, name="f"),
+    "f_change_of_level": change_of_level,
+    "f_band_of_level": band_of_level,
     "g_change": oscillation,
 }
 
@@ -293,16 +342,21 @@ def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[Row]:
 
     Null data are beta = 40 on two disjoint halves of the seeds.
     """
-    larger = of("low") > of("high")
     for name, measure in UNSTEADY.items():
-        states: list[State] = []
-        null: list[State] = []
+        states = []
+        null_states = []
         for start in open_starts():
-            runs = (run_of(traces, usual, switch="soft", beta=beta, **start) for beta in OPEN_BETAS)
-            low, high = (measure(run) for run in runs)
-            half = len(high) // 2
-            halves = {"low": mean(high[:half]), "high": mean(high[half : 2 * half])}
-            states.append(larger.holds({"low": mean(low), "high": mean(high)}))
-            null.append(larger.holds(halves))
+            low, high = (
+                measure(run_of(traces, usual, switch="soft", beta=beta, **start))
+                for beta in OPEN_BETAS
+            )
+            states.append(is_larger(low, high))
+            null_states.append(is_larger(*halves(high)))
         yield row(f"less_stable_{name}", share_of(states))
-        yield row(f"less_stable_{name}_null", share_of(null))
+        yield row(f"less_stable_{name}_null", share_of(null_states))
+
+
+def is_larger(first: Array, second: Array) -> State:
+    """Whether the mean of the first values is larger; None if the seeds leave it open."""
+    rule = of("first") > of("second")
+    return rule.holds({"first": mean(first), "second": mean(second)})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from math import log
 
+from papers.fedsgm.curves import START
 from papers.fedsgm.np_workshop.quantities import ABOUT
 from papers.fedsgm.np_workshop.runs import CLASSES, MODES, OPEN_BETAS, OPEN_FRACTIONS, OPEN_LRS
 from papers.kit.claims import Claim, PaperValue, Reading
@@ -12,7 +12,6 @@ from papers.kit.quantities import Label, Query, names_of
 from papers.kit.rules import Control, Rule, Size, alike, between, most, of
 
 EPSILON = 0.1
-START = log(2)  # f and g at w = 0
 CURVES = {"f": "objective", "g": "constraint"}
 OBJECTIVES = {"late": "late objective", "mean": "mean objective over the run"}
 MOST = 0.9  # the share of open settings in which a sentence holds almost everywhere

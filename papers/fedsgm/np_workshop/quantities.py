@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from math import log, sqrt
+from math import sqrt
 
 import numpy as np
 import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import after_feasible, band, jitter, second_half, violations
+from papers.fedsgm.curves import (
+    START,
+    after_feasible,
+    band,
+    halves,
+    jitter,
+    second_half,
+    violations,
+)
 from papers.fedsgm.multiverse import share_of
 from papers.fedsgm.np_workshop.runs import OPEN_BETAS, OPEN_LRS, defaults, open_starts, problem
 from papers.fedsgm.skewness import multiplier
@@ -32,7 +41,6 @@ from papers.kit.study import Params, Traces
 LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs
 SLACK = 0.05  # of the fall from the start, or of a level: what counts as no difference
-START = log(2)  # f and g at w = 0
 ABOUT = (4 / sqrt(2), 4 * sqrt(2))  # nearer to 4 than to 2 or 8
 
 
@@ -40,11 +48,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: violations, late values and jitter, ratios hard/soft, and P1, P2."""
     tolerance = float(p["tolerance"])
     usual = defaults(p)
-    measured = {
-        name: trace
-        for name, trace in traces.items()
-        if labels_of(trace)["splits"] != "open" and not labels_of(trace)["settled"]
-    }
+    measured = {name: trace for name, trace in traces.items() if is_measured(trace)}
     tables = [
         of_runs(measured, partial(measures, tolerance)),
         ratios(measured, tolerance, usual),
@@ -55,6 +59,12 @@ def derive(traces: Traces, p: Params) -> Quantities:
         tables.append(fewer_violations(traces, tolerance, usual))
         tables.append(prices(traces, usual))
     return Quantities.of(tables, usual)
+
+
+def is_measured(trace: Trace) -> bool:
+    """Whether a run is measured by itself: the others serve predictions and open settings."""
+    labels = labels_of(trace)
+    return labels["splits"] != "open" and not labels["settled"]
 
 
 def measures(tolerance: float, trace: Trace) -> dict[str, Number]:
@@ -69,14 +79,20 @@ def measures(tolerance: float, trace: Trace) -> dict[str, Number]:
         "band_g": mean(band(trace, "g"), "1e-3"),
     }
     if "drift" in trace.info:
-        numbers["drift"] = mean(1e3 * trace.info["drift"].mean(1), "1e-3")
-        numbers["late_drift"] = mean(1e3 * late_drift(trace), "1e-3")
+        numbers["drift"] = mean(drift(trace), "1e-3")
+        numbers["late_drift"] = mean(late_drift(trace), "1e-3")
     return numbers
 
 
+def drift(trace: Trace) -> Array:
+    """The mean drift of the clients over the rounds, by seed, in thousandths."""
+    return np.asarray(1e3 * trace.info["drift"].mean(1))
+
+
 def late_drift(trace: Trace) -> Array:
-    """The mean drift of the clients over the second half of the rounds, by seed."""
-    return np.asarray(second_half(trace.info["drift"]).mean(1))
+    """The mean drift of the clients over the second half of the rounds, by seed, in thousandths."""
+    late = second_half(trace.info["drift"])
+    return np.asarray(1e3 * late.mean(1))
 
 
 def null_data(traces: Traces, usual: Defaults) -> Iterator[Row]:
@@ -86,13 +102,12 @@ def null_data(traces: Traces, usual: Defaults) -> Iterator[Row]:
     by_seed = {
         "band_f": band(many, "f"),
         "band_g": band(many, "g"),
-        "drift": 1e3 * drifting.info["drift"].mean(1),
-        "late_drift": 1e3 * late_drift(drifting),
+        "drift": drift(drifting),
+        "late_drift": late_drift(drifting),
     }
     for measure, values in by_seed.items():
-        half = len(values) // 2
-        yield row(measure, mean(values[:half], "1e-3"), half=0)
-        yield row(measure, mean(values[half : 2 * half], "1e-3"), half=1)
+        for number, half in enumerate(halves(values)):
+            yield row(measure, mean(half, "1e-3"), half=number)
 
 
 def ratios(traces: Traces, tolerance: float, usual: Defaults) -> Iterator[Row]:
@@ -107,11 +122,15 @@ def ratios(traces: Traces, tolerance: float, usual: Defaults) -> Iterator[Row]:
             continue
         shared = {label: value for label, value in labels.items() if label != "beta"}
         hard = run_of(traces, usual, **shared, switch="hard")
-        counts = violations(hard, tolerance), violations(soft, tolerance)
-        yield row("ratio", ratio(*counts), **labels)
-        late = soft.late("f", LATE), hard.late("f", LATE)
-        yield row("loss_ratio", ratio(*late), **labels)
-        yield row("price", mean((late[0] - late[1]) / (START - late[1])), **labels)
+        violations_of_hard = violations(hard, tolerance)
+        violations_of_soft = violations(soft, tolerance)
+        yield row("ratio", ratio(violations_of_hard, violations_of_soft), **labels)
+        f_of_hard = late_objective(hard)
+        f_of_soft = late_objective(soft)
+        yield row("loss_ratio", ratio(f_of_soft, f_of_hard), **labels)
+        fall = START - f_of_hard
+        price = (f_of_soft - f_of_hard) / fall
+        yield row("price", mean(price), **labels)
 
 
 def predictions(traces: Traces, p: Params) -> Iterator[Row]:
@@ -120,20 +139,23 @@ def predictions(traces: Traces, p: Params) -> Iterator[Row]:
     The multiplier is the ratio of the gradients' norms at the final model, which nothing in the
     runs was fitted to.
     """
-    settled = {"fraction": 1.0, "settled": True}
-    hard = run_of(traces, defaults(p), switch="hard", **settled)
-    soft = run_of(traces, defaults(p), switch="soft", **settled)
-    second_half = hard.info["sigma"].shape[1] // 2
-    share = hard.info["sigma"][:, second_half:].mean(1)
+    tolerance = p["tolerance"]
+    settled = partial(run_of, traces, defaults(p), fraction=1.0, settled=True)
+
+    hard = settled(switch="hard")
+    share = second_half(hard.info["sigma"]).mean(1)
     factor = multipliers(hard, p["clients"])
     yield from compared("share", share, factor / (1 + factor))
+
+    soft = settled(switch="soft")
     level = soft.late("g", SETTLED)
     factor = multipliers(soft, p["clients"])
-    yield from compared("level", level, p["tolerance"] - 1 / (p["beta"] * (1 + factor)))
-    apart = np.abs(level - p["tolerance"])
-    yield row("gap_of_tolerance", mean(apart), prediction="level")
-    count = mean(after_feasible(soft, p["tolerance"]), "rounds")
-    yield row("after", count, **labels_of(soft))
+    below_tolerance = 1 / (p["beta"] * (1 + factor))
+    yield from compared("level", level, tolerance - below_tolerance)
+    gap = np.abs(level - tolerance)
+    yield row("gap_of_tolerance", mean(gap), prediction="level")
+    count = after_feasible(soft, tolerance)
+    yield row("after", mean(count, "rounds"), **labels_of(soft))
 
 
 def compared(name: str, measured: Array, predicted: Array) -> Iterator[Row]:
@@ -146,8 +168,11 @@ def compared(name: str, measured: Array, predicted: Array) -> Iterator[Row]:
 def multipliers(trace: Trace, clients: int) -> Array:
     """The multiplier of the constraint at the final model of every seed."""
     models = torch.as_tensor(trace.state, dtype=torch.float32)
-    pairs = zip(trace.seeds, models, strict=True)
-    return np.array([multiplier(problem(seed, clients=clients), w) for seed, w in pairs])
+    factors = []
+    for seed, w in zip(trace.seeds, models, strict=True):
+        split = problem(seed, clients=clients)
+        factors.append(multiplier(split, w))
+    return np.array(factors)
 
 
 def fewer_violations(traces: Traces, tolerance: float, usual: Defaults) -> Iterator[Row]:
@@ -155,19 +180,24 @@ def fewer_violations(traces: Traces, tolerance: float, usual: Defaults) -> Itera
 
     Null data are hard switching on two disjoint halves of the seeds.
     """
-    nearly_four = between("ratio", *ABOUT)
     for lr in OPEN_LRS:
-        states: list[State] = []
-        null: list[State] = []
+        states = []
+        null_states = []
         starts = [start for start in open_starts() if start["lr"] == lr]
         for start, beta in product(starts, OPEN_BETAS):
-            hard = violations(run_of(traces, usual, **start, switch="hard"), tolerance)
-            soft = violations(run_of(traces, usual, **start, switch="soft", beta=beta), tolerance)
-            half = len(hard) // 2
-            states.append(nearly_four.holds({"ratio": ratio(hard, soft)}))
-            null.append(nearly_four.holds({"ratio": ratio(hard[:half], hard[half : 2 * half])}))
+            hard = run_of(traces, usual, **start, switch="hard")
+            soft = run_of(traces, usual, **start, switch="soft", beta=beta)
+            count = violations(hard, tolerance)
+            states.append(about_four(count, violations(soft, tolerance)))
+            null_states.append(about_four(*halves(count)))
         yield row("about_four", share_of(states), lr=lr)
-        yield row("about_four_null", share_of(null), lr=lr)
+        yield row("about_four_null", share_of(null_states), lr=lr)
+
+
+def about_four(first: Array, second: Array) -> State:
+    """Whether the ratio of two means is nearer to 4 than to 2 or 8; None if the seeds leave it."""
+    rule = between("ratio", *ABOUT)
+    return rule.holds({"ratio": ratio(first, second)})
 
 
 def late_objective(trace: Trace) -> Array:
@@ -187,20 +217,25 @@ def prices(traces: Traces, usual: Defaults) -> Iterator[Row]:
     switching at the smallest step size, whatever that of hard switching.
     """
     for name, objective in OBJECTIVES.items():
-        states: dict[str, list[State]] = {}
+        states: dict[str, list[State]] = defaultdict(list)
         for start, beta in product(open_starts(), OPEN_BETAS):
             hard = objective(run_of(traces, usual, **start, switch="hard"))
             for suffix, lr in (("", start["lr"]), ("_control", min(OPEN_LRS))):
                 labels = {**start, "lr": lr, "switch": "soft", "beta": beta}
                 rise = objective(run_of(traces, usual, **labels)) - hard
-                over = {"fall": rise - SLACK * (START - hard), "level": rise - SLACK * hard}
-                for margin, excess in over.items():
-                    state = NO_EXCESS.holds({"excess": mean(excess)})
-                    states.setdefault(f"{name}_within_{margin}{suffix}", []).append(state)
+                within_fall = at_most(rise, SLACK * (START - hard))
+                within_level = at_most(rise, SLACK * hard)
+                states[f"{name}_within_fall{suffix}"].append(within_fall)
+                states[f"{name}_within_level{suffix}"].append(within_level)
         for measure, of_settings in states.items():
             yield row(measure, share_of(of_settings))
 
 
+def at_most(values: Array, bound: Array) -> State:
+    """Whether the mean of some values is at most that of a bound; None if the seeds leave it."""
+    rule = of("excess") <= 0
+    return rule.holds({"excess": mean(values - bound)})
+
+
 #: How an objective is read off a run, by what its measures are called.
 OBJECTIVES = {"late": late_objective, "mean": mean_objective}
-NO_EXCESS = of("excess") <= 0
