@@ -88,7 +88,8 @@ is_reached = shown["metric"] == "reached"
 
 # Theorem F 10 bounds the distance to the prox points.
 is_weak = shown["method"] == "weak"
-distances = numbers.by_seed({"gap": "reached"}, labels, method="weak")["value"]
+of_weak = numbers.by_seed({"gap": "reached"}, ["version", "T", "threshold"], method="weak")
+distances = of_weak["value"]
 promised = {run: again(traces[run]).stationarity for run in shown[is_weak]["run"].unique()}
 shown.loc[is_weak & is_reached, "value"] = distances.to_numpy()
 shown.loc[is_weak & ~is_reached, "value"] = shown["run"].map(promised)
