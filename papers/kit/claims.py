@@ -147,8 +147,7 @@ class PaperValue:
             return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
         if abs(self.paper - ours.value) <= self.rtol * abs(self.paper) + self.spread:
             return "agrees"
-        meets = ours.low - self.spread <= self.paper <= ours.high + self.spread
-        return "open" if meets else "differs"
+        return "open" if ours.meets(self.paper, self.spread) else "differs"
 
 
 def check(label: str, passed: object, detail: str = "") -> bool:

@@ -58,6 +58,10 @@ class Number:
         low, high = sorted((abs(self.low), abs(self.high)))
         return Number(abs(self.value), 0.0 if self.low < 0 < self.high else low, high, ())
 
+    def meets(self, value: float, spread: float = 0.0) -> bool:
+        """Whether a value, or another one as far from it as its spread, lies in the interval."""
+        return self.low - spread <= value <= self.high + spread
+
     def shifted(self, by: float) -> Number:
         """The number with a constant added."""
         per_seed = tuple(x + by for x in self.per_seed)

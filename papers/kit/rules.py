@@ -419,9 +419,9 @@ class Size:
 
     def word(self, ours: Number) -> str:
         """Whether the printed value, with its spread, meets our interval."""
-        meets = ours.low - self.spread <= self.printed <= ours.high + self.spread
-        known = AS_PRINTED if meets else NOT_AS_PRINTED
-        return "One seed cannot test the printed size" if ours.once else known
+        if ours.once:
+            return "One seed cannot test the printed size"
+        return AS_PRINTED if ours.meets(self.printed, self.spread) else NOT_AS_PRINTED
 
 
 def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:

@@ -71,14 +71,10 @@ def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
 def work(spec: Spec) -> float:
     """Rounds times seeds, participants and rows of the data, where a run names these."""
     participants = getattr(spec.algorithm, "participants", None) or 1
-    return float(spec.rounds * len(spec.seeds) * participants * rows_of(spec))
-
-
-def rows_of(spec: Spec) -> int:
-    """The rows that a participant takes in a round: a batch, or what the problem has."""
     arguments = getattr(spec.problem, "keywords", {})
     counts = [getattr(spec.algorithm, "batch_size", None), *map(arguments.get, ROWS)]
-    return next(filter(None, counts), 1)
+    rows = next(filter(None, counts), 1)
+    return float(spec.rounds * len(spec.seeds) * participants * rows)
 
 
 def hours_for(study: Study, claim: Claim, seeds: int) -> float:

@@ -102,17 +102,14 @@ class Study:
         paper = {PAPER: {**self.profiles["full"], **self.at_paper}} if self.at_paper else {}
         profiles = {**self.profiles, **paper}
         checks.one_of(self.name, "profile", profile, tuple(profiles))
-        for name in changes:
+        params = dict(profiles[profile])
+        for name, value in changes.items():
             checks.one_of(self.name, "parameter", name, tuple(self.parameters))
-        base = profiles[profile]
-        requested_values = {k: v for k, v in changes.items() if v is not None}
-        for name, value in requested_values.items():
             examples = [p[name] for p in self.profiles.values()]
-            requested_values[name] = checked(self.name, name, value, examples)
-        return {
-            **base,
-            **{name: value for name, value in requested_values.items() if value is not None},
-        }
+            checked_value = checked(self.name, name, value, examples)
+            if checked_value is not None:
+                params[name] = checked_value
+        return params
 
     def open(
         self,
