@@ -81,11 +81,11 @@ def chosen(
     fixed : labels with other values, which all of them have.
     """
     runs = {}
+    sought = {**defaults, **fixed}
     for name, trace in traces.items():
-        run_labels = labels_of(trace)
-        other_labels = run_labels.keys() - {*vary, *fixed}
-        usual = all(run_labels[label] == defaults.get(label) for label in other_labels)
-        if run_labels and usual and all(run_labels.get(label) == fixed[label] for label in fixed):
+        labels = labels_of(trace)
+        fits = all(labels[label] == sought.get(label) for label in labels.keys() - {*vary})
+        if labels and fits and fixed.keys() <= labels.keys():
             runs[name] = trace
     return runs
 
