@@ -173,14 +173,20 @@ def seeds_for(x: Array, effect: float, power: float = 0.9) -> int:
     for the true one; counts above 100 are met within 2 %. At least 3, also where nothing scatters.
     """
     scatter = float(np.std(x, ddof=1))
+    if not scatter or not effect:
+        return 3
+    size = abs(effect) / scatter
+    of_normal = ((scipy.special.ndtri((1 + LEVEL) / 2) + scipy.special.ndtri(power)) / size) ** 2
     n = 3
-    while scatter and effect:
-        free = n - 1
-        shift = abs(effect) / scatter * np.sqrt(n)
-        if 1 - scipy.special.nctdtr(free, shift, _quantile(free)) >= power:
-            break
+    while n < of_normal or not _sees(size, n, power):  # Student's t needs more than the normal
         n = max(n + 1, int(1.02 * n))
     return n
+
+
+def _sees(size: float, n: int, power: float) -> bool:
+    """Whether a t test of n values sees a mean of some size, in units of their scatter."""
+    free = n - 1
+    return bool(1 - scipy.special.nctdtr(free, size * np.sqrt(n), _quantile(free)) >= power)
 
 
 def _quantile(free: int) -> Any:
