@@ -82,9 +82,10 @@ def chosen(
     """
     runs = {}
     sought = {**defaults, **fixed}
+    free = {*vary} - fixed.keys()
     for name, trace in traces.items():
         labels = labels_of(trace)
-        fits = all(labels[label] == sought.get(label) for label in labels.keys() - {*vary})
+        fits = all(labels[label] == sought.get(label) for label in labels.keys() - free)
         if labels and fits and fixed.keys() <= labels.keys():
             runs[name] = trace
     return runs
@@ -179,7 +180,7 @@ def selected(
 ) -> pd.DataFrame:
     """The rows that differ in the labels of `vary` alone; parameters as of `along`."""
     for label, value in {**defaults, **fixed}.items():
-        if label in vary:
+        if label in vary and label not in fixed:
             continue
         if label in rows:
             fits = rows[label] == value

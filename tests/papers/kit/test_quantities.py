@@ -70,13 +70,14 @@ def test_a_sweep_has_the_runs_that_differ_in_one_label():
     assert {*swept.index.get_level_values("lr")} == {0.1, 1.0}
     assert {*swept["run"]} == {"soft", "soft_lr1"}
     assert kit.along(rows, ["lr"], DEFAULTS).empty  # every run has a switch, which has no default
-    assert kit.along(
-        rows,
-        ["lr"],
-        DEFAULTS,
-        switch="soft",
-        rho=1.0,
-    ).empty  # none has that label
+    assert kit.along(rows, ["lr"], DEFAULTS, switch="soft", rho=1.0).empty  # none has that label
+
+
+def test_a_label_with_a_value_does_not_vary():
+    assert [*kit.chosen(TRACES, ["switch", "lr"], DEFAULTS, switch="hard")] == ["hard"]
+    rows = table().rows("f", ["switch", "steps"], switch="soft")
+    assert {*rows["switch"]} == {"soft"}
+    assert len(rows) == 3
 
 
 def test_differences_are_of_the_seeds_that_both_have():
