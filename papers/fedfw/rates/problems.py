@@ -45,15 +45,18 @@ def pair(seed: int) -> Problem:
     """
     start = torch.zeros(1, dtype=torch.float64)
     if seed:
-        start = 2 * torch.rand(1, generator=seeded(seed, "split"), dtype=torch.float64) - 1
+        unit = torch.rand(1, generator=seeded(seed, "split"), dtype=torch.float64)
+        start = 2 * unit - 1
 
     def losses(w: Tensor, batch: Batch) -> Tensor:
         (centre,) = batch.data
-        return (batch.weight @ (w - centre).square()).unsqueeze(0)
+        squares = (w - centre).square()
+        return (batch.weight @ squares).unsqueeze(0)
 
     def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         (centre,) = batch.data
-        return (2 * weights[0] * batch.weight @ (w - centre)).unsqueeze(0)
+        slope = 2 * weights[0] * batch.weight @ (w - centre)
+        return slope.unsqueeze(0)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         del problem
@@ -84,12 +87,14 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     rng = seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     samples = Samples(digits.X[chosen].flatten(1), digits.y[chosen])
+    no_test = Samples(samples.X[:1], samples.y[:1])
     table, sizes = label_windows(samples.y, CLIENTS, LABELS, rng)
+    model = linear_model(samples.X.shape[1], len(digits.classes))
     problem = classifier(
         samples,
-        Samples(samples.X[:1], samples.y[:1]),  # no test rows here
+        no_test,
         table,
-        linear_model(samples.X.shape[1], len(digits.classes)),
+        model,
         sizes=sizes,
         scale=SCALES["digits"],
         dtype=torch.float64,
@@ -97,27 +102,33 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
         config={"labels": LABELS, "split_by": "seed", "metrics": "above the least loss"},
     ).within(SETS[norm])
     best = least(problem)
+    lowest = problem.losses(best, flattened(problem))[0]
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         lowest = problem.heldout[0]
-        return {"excess": problem.mean_losses(w)[0] - lowest, "fw_gap": fw_gap(problem, w)}
+        excess = problem.mean_losses(w)[0] - lowest
+        return {"excess": excess, "fw_gap": fw_gap(problem, w)}
 
-    value = problem.losses(best, flattened(problem))[0]
-    return replace(problem, metrics=metrics, heldout=(value, best))
+    return replace(problem, metrics=metrics, heldout=(lowest, best))
 
 
 def flattened(problem: Problem) -> Batch:
+    """The rows of all clients as one batch, whose mean losses are F."""
     batch = problem.all_clients()
     columns = tuple(x.flatten(0, 1) for x in batch.data)
-    return Batch(columns, batch.weight.flatten() / problem.num_clients)
+    weight = batch.weight.flatten() / problem.num_clients
+    return Batch(columns, weight)
 
 
 def smoothness(problem: Problem, bend: float) -> Tensor:
     """L of every f_i, `[N]`: `bend` times the largest eigenvalue of the mean of (x, 1)(x, 1)'."""
     batch = problem.all_clients()
-    X = torch.cat([batch.data[0], torch.ones_like(batch.data[0][..., :1])], -1)
-    second = X.mT @ (X * batch.weight.unsqueeze(-1))
-    largest: Tensor = bend * torch.linalg.eigvalsh(second)[:, -1]
+    x = batch.data[0]
+    constant = torch.ones_like(x[..., :1])
+    X = torch.cat([x, constant], -1)
+    second_moment = X.mT @ (X * batch.weight.unsqueeze(-1))
+    eigenvalues = torch.linalg.eigvalsh(second_moment)
+    largest: Tensor = bend * eigenvalues[:, -1]
     return largest
 
 
@@ -139,12 +150,14 @@ def least(problem: Problem, accuracy: float = CERTIFIED) -> Tensor:
         new = problem.set.project(y - step * problem.gradient(y, batch, weight))
         if (y - new) @ (new - x) > 0:  # the momentum points uphill
             pace = 1.0
-        following = (1 + sqrt(1 + 4 * pace**2)) / 2
-        x, y = new, new + (pace - 1) / following * (new - x)
-        pace = following
+        next_pace = (1 + sqrt(1 + 4 * pace**2)) / 2
+        y = new + (pace - 1) / next_pace * (new - x)
+        x = new
+        pace = next_pace
         if k % 50 == 49:
             g = problem.gradient(x, batch, weight)
-            if g @ (x - problem.set.lmo(g)) <= accuracy:
+            gap = g @ (x - problem.set.lmo(g))
+            if gap <= accuracy:
                 return x
     raise RuntimeError(f"least: no gap below {accuracy:g} after {MOST_STEPS} steps.")
 
@@ -155,25 +168,31 @@ def constants(problem: Problem, at: Tensor, bend: float) -> dict[str, Tensor]:
     `smooth` L; `dual` and `slope` as in `theory_fw.Constants`; `first`, the norm of the lifted
     gradient at the start; `noise`, a bound on the variance of one row's gradient by |p - y|^2 <= 2.
     """
-    batch = problem.all_clients()
     n = problem.num_clients
-    batches = [Batch(tuple(x[i] for x in batch.data), batch.weight[i]) for i in range(n)]
-
-    def gradients(w: Tensor) -> Tensor:
-        weight = w.new_ones(1)
-        return torch.stack(
-            [pullback(problem.losses, problem.gradient, w, b, weight) for b in batches]
-        )
-
-    slopes = gradients(at)
-    length = batch.data[0].square().sum(-1) + 1
+    batch = problem.all_clients()
+    slopes = client_gradients(problem, at)
+    slopes_at_start = client_gradients(problem, problem.w0)
+    square_length = batch.data[0].square().sum(-1) + 1
+    mean_square_length = (square_length * batch.weight).sum(1)
     return {
         "smooth": smoothness(problem, bend).amax(),
         "dual": (slopes - slopes.mean(0)).norm() / n,
         "slope": slopes.norm() / n,
-        "first": gradients(problem.w0).norm() / n,
-        "noise": 2 * (length * batch.weight).sum(1).amax(),
+        "first": slopes_at_start.norm() / n,
+        "noise": 2 * mean_square_length.amax(),
     }
+
+
+def client_gradients(problem: Problem, w: Tensor) -> Tensor:
+    """The gradient of every f_i, `[N, d]`."""
+    batch = problem.all_clients()
+    weight = w.new_ones(1)
+    slopes = []
+    for i in range(problem.num_clients):
+        columns = tuple(x[i] for x in batch.data)
+        of_client = Batch(columns, batch.weight[i])
+        slopes.append(pullback(problem.losses, problem.gradient, w, of_client, weight))
+    return torch.stack(slopes)
 
 
 @lru_cache(maxsize=64)
@@ -183,13 +202,15 @@ def convex_reference(seed: int, **task: Any) -> Problem:
     Beside them `least`, the lowest loss, and `certificate`, the Frank-Wolfe gap where it is taken.
     """
     problem = convex_problem(seed, **task)
-    value, best = problem.heldout
+    lowest, best = problem.heldout
     known = constants(problem, best, SOFTMAX)
-    known |= {"least": value, "certificate": fw_gap(problem, best)}
+    known["least"] = lowest
+    known["certificate"] = fw_gap(problem, best)
     return fixed(problem, known)
 
 
 def fixed(problem: Problem, values: dict[str, Tensor]) -> Problem:
+    """The problem with these values as metrics, whatever the model is."""
     names = tuple(values)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
@@ -220,18 +241,26 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
         return side * (x @ w[:-1] + w[-1])
 
     def losses(w: Tensor, batch: Batch) -> Tensor:
-        return (batch.weight @ torch.sigmoid(-margins(w, batch))).unsqueeze(0)
+        values = torch.sigmoid(-margins(w, batch))
+        return (batch.weight @ values).unsqueeze(0)
 
     def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         x, side = batch.data
         s = torch.sigmoid(-margins(w, batch))
         slopes = -weights[0] * batch.weight * side * s * (1 - s)
-        return torch.cat([slopes @ x, slopes.sum().unsqueeze(0)])
+        constant = slopes.sum().unsqueeze(0)
+        return torch.cat([slopes @ x, constant])
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(problem, w)}
 
-    config = {"name": "sigmoid_loss", "clients": CLIENTS, "labels": LABELS, "rows": rows}
+    config = {
+        "name": "sigmoid_loss",
+        "clients": CLIENTS,
+        "labels": LABELS,
+        "rows": rows,
+        "split_by": "seed",
+    }
     return Problem(
         name="sigmoid_loss",
         data=(X, y),
@@ -243,7 +272,7 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
         num_constraints=0,
         w0=torch.zeros(X.shape[1] + 1, dtype=torch.float64),
         metrics=metrics,
-        config={**config, "split_by": "seed"},
+        config=config,
     ).within(SETS[norm])
 
 
@@ -255,4 +284,5 @@ def nonconvex_reference(seed: int, **task: Any) -> Problem:
     """
     problem = nonconvex_problem(seed, **task)
     known = constants(problem, problem.w0, SIGMOID)
-    return fixed(problem, known | {"spread": problem.mean_losses(problem.w0)[0]})
+    known["spread"] = problem.mean_losses(problem.w0)[0]
+    return fixed(problem, known)

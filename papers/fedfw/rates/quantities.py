@@ -44,6 +44,7 @@ THEOREMS: dict[str, tuple[str, Bound]] = {
 
 
 def last(metric: str) -> Measure:
+    """Per seed the value of the last model."""
     return lambda t: np.asarray(t.metrics[metric][:, -1])
 
 
@@ -52,14 +53,9 @@ def over(metric: str) -> Measure:
     return lambda t: np.asarray(t.metrics[metric][:, 1:].mean(1))
 
 
-def early(trace: Trace) -> Array:
-    """On the counterexample, the distance from the minimizer after a tenth of the rounds."""
-    at = np.searchsorted(trace.rounds, 0.1 * trace.rounds[-1])
-    return np.asarray(np.abs(1 - trace.metrics["x"][:, at]))
-
-
-def late(trace: Trace) -> Array:
-    return np.abs(1 - last("x")(trace))
+def apart(x: Array) -> Array:
+    """The distance from the counterexample's minimizer, 1."""
+    return np.abs(1 - x)
 
 
 def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
@@ -70,10 +66,13 @@ def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
     """
     late = rounds >= max(1, WINDOW * rounds[-1])
     t = np.asarray(rounds[late], float) + 1
-    x = np.log(t)
+    log_t = np.log(t)
     weight = np.sqrt(1 / t)
-    y = np.log(np.maximum(values[:, late], 1e-15))
-    return np.array([np.polyfit(x, row, 1, w=weight)[0] for row in y])
+    exponents = []
+    for log_value in logarithm(values[:, late]):
+        slope, _ = np.polyfit(log_t, log_value, 1, w=weight)
+        exponents.append(slope)
+    return np.array(exponents)
 
 
 def least_gaps(trace: Trace) -> Array:
@@ -91,6 +90,24 @@ def early_surrogate(trace: Trace) -> Array:
     return np.asarray(trace.info["gap"][:, 1 : EARLY + 1].mean(1))
 
 
+def of_counterexample(trace: Trace) -> dict[str, Number]:
+    """Where a run ends, and its distance from the minimizer after a tenth of the rounds and there.
+
+    `nearer` is the former distance minus the latter.
+    """
+    models = trace.metrics["x"]
+    tenth = np.searchsorted(trace.rounds, 0.1 * trace.rounds[-1])
+    early = apart(models[:, tenth])
+    late = apart(models[:, -1])
+    return {
+        "farthest": exact(np.abs(models[:, -1]).max()),
+        "x": mean(models[:, -1]),
+        "early": mean(early),
+        "late": mean(late),
+        "nearer": mean(early - late),
+    }
+
+
 def measures(trace: Trace) -> dict[str, Number]:
     """The measures of a run alone, by its part."""
     labels = labels_of(trace)
@@ -99,26 +116,20 @@ def measures(trace: Trace) -> dict[str, Number]:
     values: dict[str, Array] = {}
     match labels["part"]:
         case "pair":
-            x = last("x")(trace)
-            values = {
-                "x": x,
-                "early": early(trace),
-                "late": late(trace),
-                "nearer": early(trace) - late(trace),
-            }
-            farthest = {"farthest": exact(np.abs(x).max())}
-            return farthest | {name: mean(value) for name, value in values.items()}
+            return of_counterexample(trace)
         case "convex" | "sto":
-            slope = power(trace.rounds, trace.metrics["excess"])
-            values = {"excess": last("excess")(trace), "slope": slope}
+            excess = trace.metrics["excess"]
+            values["excess"] = excess[:, -1]
+            values["slope"] = power(trace.rounds, excess)
         case "nonconvex":
-            values = {"least_gap": least_gaps(trace)}
+            values["least_gap"] = least_gaps(trace)
         case "nuclear":
-            values = {"late_gap": trace.late("fw_gap")}
+            values["late_gap"] = trace.late("fw_gap")
         case "share":
-            values = {"mean_loss": over("loss")(trace)}
+            values["mean_loss"] = over("loss")(trace)
         case "penalty":
-            values = {"early_gap": early_gap(trace), "early_surrogate": early_surrogate(trace)}
+            values["early_gap"] = early_gap(trace)
+            values["early_surrogate"] = early_surrogate(trace)
     return {name: mean(value) for name, value in values.items()}
 
 
@@ -133,22 +144,28 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:
     """A theorem's bound for the model after each number of rounds, `[S, T]`; t counts from 1."""
-    rows = []
-    for j in range(len(reference.seeds)):
-        known = {k: float(v[j, 0]) for k, v in reference.metrics.items()}
-        c = Constants(
-            L=known["smooth"],
-            D=DIAMETER,
-            N=CLIENTS,
-            lam0=lam,
-            dual=known["dual"],
-            slope=known["slope"],
-            spread=known.get("spread", 0.0),
-            sigma=float(np.sqrt(known["noise"] / batch)),
-            first=known["first"],
-        )
-        rows.append([bound(c, int(t) + 1) for t in rounds])
-    return np.array(rows)
+    of_seeds = []
+    for seed in range(len(reference.seeds)):
+        known = constants(reference, seed, lam, batch)
+        of_seeds.append([bound(known, int(t) + 1) for t in rounds])
+    return np.array(of_seeds)
+
+
+def constants(reference: Trace, seed: int, lam: float, batch: int) -> Constants:
+    """What the theorems ask for, of the problem of the seed at a place; lambda_0 is `lam`."""
+    known = {name: float(curve[seed, 0]) for name, curve in reference.metrics.items()}
+    sigma = np.sqrt(known["noise"] / batch)
+    return Constants(
+        L=known["smooth"],
+        D=DIAMETER,
+        N=CLIENTS,
+        lam0=lam,
+        dual=known["dual"],
+        slope=known["slope"],
+        spread=known.get("spread", 0.0),
+        sigma=float(sigma),
+        first=known["first"],
+    )
 
 
 def beside_bounds(traces: Traces, p: Params) -> Iterator[Row]:
@@ -157,28 +174,41 @@ def beside_bounds(traces: Traces, p: Params) -> Iterator[Row]:
     `by_most` is the bound at its lowest, by the largest value that a model in the set can have. Of
     a theorem: of its runs the lowest such bound, and the largest share.
     """
-    for part, (task, bound) in THEOREMS.items():
-        lowest = []
-        largest = []
+    for part in THEOREMS:
+        shares_of_most = []
+        ratios = []
         for trace in traces.values():
             labels = labels_of(trace)
             if labels["part"] != part or labels.get("method") == "reference":
                 continue
-            norm = str(labels["norm"])
-            known = run_of(traces, DEFAULTS, part=task, norm=norm, method="reference")
-            rounds = trace.rounds[1:]
-            if part == "nonconvex":
-                rounds = trace.rounds[-1:] - 1
-                values = least_gaps(trace)[:, None]
-            else:
-                values = trace.metrics["excess"][:, 1:]
-            above = bounds(bound, known, float(labels["L"]), rounds, p["batch"])
-            lowest.append(above.min(1) / MOST[task][norm])
-            largest.append((values / above).max(1))
-            yield row("by_most", mean(lowest[-1]), **labels)
-            yield row("ratio", mean(largest[-1]), **labels)
-        yield row("by_most", mean(np.min(lowest, axis=0)), part=part)
-        yield row("ratio", mean(np.max(largest, axis=0)), part=part)
+            values, above = with_bound(traces, trace, p)
+            most = MOST[THEOREMS[part][0]][str(labels["norm"])]
+            share_of_most = above.min(1) / most
+            ratio_to_bound = (values / above).max(1)
+            yield row("by_most", mean(share_of_most), **labels)
+            yield row("ratio", mean(ratio_to_bound), **labels)
+            shares_of_most.append(share_of_most)
+            ratios.append(ratio_to_bound)
+        lowest = np.min(shares_of_most, axis=0)
+        largest = np.max(ratios, axis=0)
+        yield row("by_most", mean(lowest), part=part)
+        yield row("ratio", mean(largest), part=part)
+
+
+def with_bound(traces: Traces, trace: Trace, p: Params) -> tuple[Array, Array]:
+    """What a theorem bounds in a run, and its bound: a row a seed, a column a round."""
+    labels = labels_of(trace)
+    task, bound = THEOREMS[str(labels["part"])]
+    if task == "nonconvex":
+        rounds = trace.rounds[-1:] - 1
+        values = least_gaps(trace)[:, None]
+    else:
+        rounds = trace.rounds[1:]
+        values = trace.metrics["excess"][:, 1:]
+    problem: Labels = {"part": task, "norm": labels["norm"], "method": "reference"}
+    reference = run_of(traces, DEFAULTS, **problem)
+    above = bounds(bound, reference, float(labels["L"]), rounds, p["batch"])
+    return values, above
 
 
 def trends(traces: Traces, p: Params) -> Iterator[Row]:
@@ -188,19 +218,27 @@ def trends(traces: Traces, p: Params) -> Iterator[Row]:
     Theorem 2's smallest gap by T (`slope`).
     """
     by_share: dict[str, Measure] = {"trend": over("loss"), "trend_last": last("loss")}
+    for labels in swept_shares(p):
+        yield from slopes(traces, by_share, "p", {"part": "share", **labels}, np.asarray)
     by_penalty: dict[str, Measure] = {"trend_gap": early_gap, "trend_surrogate": early_surrogate}
-    shares: list[Labels] = [{"model": "mclr", "L": float(lam)} for lam in p["share_penalties"]]
-    shares += [{"method": "fedfw"}, {"method": "plus"}]
-    shares += [{"method": "fedfw", "rows": "theirs"}, {"method": "plus", "rows": "theirs"}]
-    for labels in shares:
-        yield from slopes(traces, by_share, "p", {"part": "share", **labels}, straight)
+    by_horizon: dict[str, Measure] = {"slope": least_gaps}
     for norm in norms(p):
         for model in ("mclr", "net"):
             labels = {"part": "penalty", "model": model, "norm": norm}
             yield from slopes(traces, by_penalty, "L", labels, logarithm)
         for lam in map(float, p["nonconvex_penalties"]):
             labels = {"part": "nonconvex", "norm": norm, "L": lam}
-            yield from slopes(traces, {"slope": least_gaps}, "T", labels, logarithm)
+            yield from slopes(traces, by_horizon, "T", labels, logarithm)
+
+
+def swept_shares(p: Params) -> Iterator[Labels]:
+    """The labels of the runs of which there is one for each share of the clients."""
+    for lam in map(float, p["share_penalties"]):
+        yield {"model": "mclr", "L": lam}
+    for method in ("fedfw", "plus"):
+        yield {"method": method}
+    for method in ("fedfw", "plus"):
+        yield {"method": method, "rows": "theirs"}
 
 
 def slopes(
@@ -216,9 +254,12 @@ def slopes(
         return
     x = scale(np.array([*runs]))
     for name, measure in measured.items():
-        y = scale(np.array([measure(run) for run in runs.values()]))
-        yield row(name, mean(np.polyfit(x, y, 1)[0]), **fixed)
-        yield row(name, mean(np.polyfit(x, kit.permuted(y), 1)[0]), **fixed, order="permuted")
+        measured_by_run = np.array([measure(run) for run in runs.values()])
+        y = scale(measured_by_run)
+        slope, _ = np.polyfit(x, y, 1)
+        null_slope, _ = np.polyfit(x, kit.permuted(y), 1)
+        yield row(name, mean(slope), **fixed)
+        yield row(name, mean(null_slope), **fixed, order="permuted")
 
 
 def noise_added(traces: Traces, norm: str) -> Iterator[Row]:
@@ -227,26 +268,21 @@ def noise_added(traces: Traces, norm: str) -> Iterator[Row]:
     `missed` is the mean additive error of all oracles over the rounds, `above` what the noise adds
     to the excess beyond it, and `share` what it adds by what a run without noise takes away.
     """
-    excess = last("excess")
     runs = sweep(traces, DEFAULTS, "noise", part="noisy", norm=norm)
     if not runs:
         return
-    without = excess(runs[0.0])
+    without = last("excess")(runs[0.0])
     for noise, trace in runs.items():
         labels: Labels = {"part": "noisy", "norm": norm, "noise": noise}
-        start = trace.metrics["excess"][:, 0]
+        excess = last("excess")(trace)
+        more = excess - without
         missed = trace.info["gap"].mean(1)
-        yield row("excess", mean(excess(trace)), **labels)
+        fall = trace.metrics["excess"][:, 0] - without
+        yield row("excess", mean(excess), **labels)
         yield row("missed", mean(missed), **labels)
-        yield row("more", mean(excess(trace) - without), **labels)
-        yield row("above", mean(excess(trace) - without - missed), **labels)
-        fall = start - without
-        yield row("share", mean((excess(trace) - without) / fall), **labels)
-
-
-def straight(values: Array) -> Array:
-    """The values as they are."""
-    return values
+        yield row("more", mean(more), **labels)
+        yield row("above", mean(more - missed), **labels)
+        yield row("share", mean(more / fall), **labels)
 
 
 def logarithm(values: Array) -> Array:
@@ -256,17 +292,24 @@ def logarithm(values: Array) -> Array:
 
 def errors(traces: Traces, p: Params) -> Iterator[Row]:
     """Excess and gaps with wrong oracles beside those with exact ones."""
-    excess = last("excess")
     for norm in norms(p):
-        exact_run = run_of(traces, DEFAULTS, part="wrong", norm=norm, method="exact")
-        labels = ["method", "quality", "slip", "falling"]
-        for trace in kit.chosen(traces, labels, DEFAULTS, part="wrong", norm=norm).values():
-            times = ratio(excess(trace), excess(exact_run))
-            yield row("times", times, **labels_of(trace))
-            difference = mean(excess(trace) - excess(exact_run))
-            yield row("more", difference, **labels_of(trace))
+        yield from of_wrong_oracles(traces, norm)
         yield from noise_added(traces, norm)
     runs = sweep(traces, DEFAULTS, "k", part="nuclear")
-    gaps = {k: trace.late("fw_gap") for k, trace in runs.items()}
-    for k, gap in gaps.items():
-        yield row("times", ratio(gap, gaps[max(gaps)]), part="nuclear", k=k)
+    gaps = {steps: trace.late("fw_gap") for steps, trace in runs.items()}
+    for steps, gap in gaps.items():
+        smallest = gaps[max(gaps)]
+        yield row("times", ratio(gap, smallest), part="nuclear", k=steps)
+
+
+def of_wrong_oracles(traces: Traces, norm: str) -> Iterator[Row]:
+    """The excess with wrong oracles over that with exact ones, and minus it, on one set."""
+    exact_run = run_of(traces, DEFAULTS, part="wrong", norm=norm, method="exact")
+    exact_excess = last("excess")(exact_run)
+    errors_of_oracles = ["method", "quality", "slip", "falling"]
+    runs = kit.chosen(traces, errors_of_oracles, DEFAULTS, part="wrong", norm=norm)
+    for trace in runs.values():
+        labels = labels_of(trace)
+        excess = last("excess")(trace)
+        yield row("times", ratio(excess, exact_excess), **labels)
+        yield row("more", mean(excess - exact_excess), **labels)

@@ -97,20 +97,24 @@ def reference(part: str, norm: str, make: Any, keep: tuple[str, ...], p: Params)
     return Spec(NaiveFW(), problem, 1, p["seeds"], 1, keep, labels=labels)
 
 
+def on_convex(method: Any, norm: str, rounds: int, p: Params, /, **labels: Label) -> Spec:
+    """A run on the convex problem of one set."""
+    problem = partial(convex_problem, norm=norm, rows=p["rows"])
+    labels = {"norm": norm, **labels}
+    keep = ("excess", "fw_gap")
+    return Spec(method, problem, rounds, p["seeds"], between(rounds, 400), keep, labels=labels)
+
+
 def convex(norm: str, p: Params) -> Iterator[Spec]:
     """Theorems 1 and 3 on one set."""
     yield reference("convex", norm, convex_reference, CONVEX_CONSTANTS, p)
-    problem = partial(convex_problem, norm=norm, rows=p["rows"])
-    keep = ("excess", "fw_gap")
-    T = p["convex_rounds"]
+    rounds = p["convex_rounds"]
     for lam in map(float, p["convex_penalties"]):
-        labels: Labels = {"part": "convex", "norm": norm, "method": "fedfw", "L": lam}
-        yield Spec(FedFW(lam), problem, T, p["seeds"], between(T, 400), keep, labels=labels)
-    T = p["stochastic_rounds"]
+        yield on_convex(FedFW(lam), norm, rounds, p, part="convex", method="fedfw", L=lam)
+    rounds = p["stochastic_rounds"]
     for lam in map(float, p["stochastic_penalties"]):
         method = FedFWSto(lam, p["batch"])
-        labels = {"part": "sto", "norm": norm, "L": lam}
-        yield Spec(method, problem, T, p["seeds"], between(T, 400), keep, labels=labels)
+        yield on_convex(method, norm, rounds, p, part="sto", L=lam)
 
 
 def nonconvex(norm: str, p: Params) -> Iterator[Spec]:
@@ -128,13 +132,10 @@ def nonconvex(norm: str, p: Params) -> Iterator[Spec]:
 def wrong(norm: str, p: Params) -> Iterator[Spec]:
     """Oracles with errors, beside the exact one."""
     oracle = partial(InexactFW, float(p["wrong_penalty"]))
-    problem = partial(convex_problem, norm=norm, rows=p["rows"])
-    T = p["convex_rounds"]
+    rounds = p["convex_rounds"]
 
     def run(method: Any, /, **labels: Label) -> Spec:
-        labels = {"part": "wrong", "norm": norm, **labels}
-        keep = ("excess", "fw_gap")
-        return Spec(method, problem, T, p["seeds"], between(T, 400), keep, labels=labels)
+        return on_convex(method, norm, rounds, p, part="wrong", **labels)
 
     yield run(oracle(), method="exact")
     for quality in map(float, p["qualities"]):
@@ -168,39 +169,64 @@ def nuclear(p: Params) -> Iterator[Spec]:
 
 def participation(p: Params) -> Iterator[Spec]:
     """Figures 2 and 3: shares of the clients for logistic regression and for a network."""
-    T = p["share_rounds"]
-    linear = partial(generated, model="linear", norm="l1", most=p["most"])
-    net = partial(generated, model="mlp", norm="l2", most=p["most"])
-    fixed = Convex(grows=False)
-
-    def run(method: Any, problem: Any, seeds: Any, T: int = T, /, **labels: Label) -> Spec:
-        labels = {"part": "share", **labels}
-        return Spec(method, problem, T, seeds, between(T, 60), CURVES, labels=labels)
-
     for q in map(float, p["shares"]):
-        for lam in map(float, p["share_penalties"]):
-            yield run(FedFW(lam, q), linear, p["figure_seeds"], model="mclr", L=lam, p=q)
-        yield run(FedFW(STILL, q, fixed), net, p["seeds"], method="fedfw", p=q)
-        yield run(FedFWPlus(STILL, q, fixed), net, p["seeds"], method="plus", p=q)
-        theirs = partial(authors_problem, net="dnn", classes=LABELS, ball=RADIUS)
-        fresh = p["network_seeds"]
-        longer = p["network_rounds"]
-        yield run(FedFW(STILL, q, fixed), theirs, fresh, longer, method="fedfw", p=q, rows="theirs")
-        plus = FedFWPlus(STILL, q, fixed)
-        yield run(plus, theirs, fresh, longer, method="plus", p=q, rows="theirs")
+        yield from by_regression(q, p)
+        yield from by_network(q, p)
+        yield from by_their_network(q, p)
+
+
+def share_run(
+    method: Any, problem: Any, rounds: int, seeds: Any, /, q: float, **labels: Label
+) -> Spec:
+    """A run with a share q of the clients."""
+    labels = {"part": "share", "p": q, **labels}
+    return Spec(method, problem, rounds, seeds, between(rounds, 60), CURVES, labels=labels)
+
+
+def by_regression(q: float, p: Params) -> Iterator[Spec]:
+    """Figure 2: logistic regression with a share of the clients."""
+    problem = partial(generated, model="linear", norm="l1", most=p["most"])
+    rounds = p["share_rounds"]
+    seeds = p["figure_seeds"]
+    for lam in map(float, p["share_penalties"]):
+        yield share_run(FedFW(lam, q), problem, rounds, seeds, q, model="mclr", L=lam)
+
+
+def still_methods(q: float) -> dict[str, Any]:
+    """Figure 3's methods, whose penalty does not grow, with a share of the clients."""
+    schedule = Convex(grows=False)
+    return {"fedfw": FedFW(STILL, q, schedule), "plus": FedFWPlus(STILL, q, schedule)}
+
+
+def by_network(q: float, p: Params) -> Iterator[Spec]:
+    """Figure 3: a network with a share of the clients."""
+    problem = partial(generated, model="mlp", norm="l2", most=p["most"])
+    for name, method in still_methods(q).items():
+        yield share_run(method, problem, p["share_rounds"], p["seeds"], q, method=name)
+
+
+def by_their_network(q: float, p: Params) -> Iterator[Spec]:
+    """Figure 3 on the rows of the authors' program, for longer and on fresh seeds."""
+    problem = partial(authors_problem, net="dnn", classes=LABELS, ball=RADIUS)
+    rounds = p["network_rounds"]
+    seeds = p["network_seeds"]
+    for name, method in still_methods(q).items():
+        yield share_run(method, problem, rounds, seeds, q, method=name, rows="theirs")
 
 
 def penalties(p: Params) -> Iterator[Spec]:
     """Figure 4: lambda_0 for logistic regression on pictures and a network on generated data."""
-    seen = {name: p[name] for name in ("data", "pictures", "tested")}
+    rounds = p["penalty_rounds"]
+    seeds = p["figure_seeds"]
+    sizes = {name: p[name] for name in ("data", "pictures", "tested")}
+    shares = {"mclr": 0.5, "net": 1.0}
     for norm in norms(p):
-        models = {
-            "mclr": (0.5, partial(photographed, norm=norm, **seen)),
-            "net": (1.0, partial(generated, model="mlp", norm=norm, most=p["most"])),
+        problems: dict[str, Any] = {
+            "mclr": partial(photographed, norm=norm, **sizes),
+            "net": partial(generated, model="mlp", norm=norm, most=p["most"]),
         }
-        for model, (q, problem) in models.items():
+        for model, problem in problems.items():
             for lam in map(float, p["penalties"]):
                 labels: Labels = {"part": "penalty", "model": model, "norm": norm, "L": lam}
-                method = FedFW(lam, q)
-                T = p["penalty_rounds"]
-                yield Spec(method, problem, T, p["figure_seeds"], 1, CURVES, labels=labels)
+                method = FedFW(lam, shares[model])
+                yield Spec(method, problem, rounds, seeds, 1, CURVES, labels=labels)
