@@ -26,6 +26,7 @@ NORMS = ("l2", "l1")
 FEDDR_STEP = 0.05
 FEDDR_ALPHA = 0.01
 Array = np.ndarray[Any, Any]
+Shapes = tuple[tuple[int, ...], ...]  # of a model's tensors
 
 
 class State(NamedTuple):
@@ -71,44 +72,52 @@ class AuthorsFW:
     def init(self, problem: Problem) -> State:
         w = problem.w0
         n = problem.num_clients
-        return State(w, w.repeat(n, 1), w.new_zeros(n, int(self.averaged), len(w)), w.new_zeros(()))
+        averages = w.new_zeros(n, int(self.averaged), len(w))
+        return State(w, w.repeat(n, 1), averages, w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         problem = fed.problem
-        rounds = int(state.t)
-        lam0 = float(self.lam0)
-        radius = float(self.radius)
-        w, x, kept = (tensor.numpy().copy() for tensor in (state.w, state.x, state.kept))
+        shapes = shapes_of(problem)
+        w = state.w.numpy()
+        x = state.x.numpy().copy()
+        averages = state.kept.numpy().copy()
         if self.reset:
             x[:] = w
-        n = problem.num_clients
-        shapes = shapes_of(problem)
-        schedule = Stochastic() if self.averaged else Convex()
         ends = parts_of(shapes) if self.tensors else ((0, len(w)),)
-        per_round = steps_of(problem.sizes, self.epoch)
-        at = (
-            torch.arange(int(per_round.max()))[:, None] + rounds * torch.from_numpy(per_round) + 1.0
-        )
-        eta, growth, rho = (
-            rule.numpy().astype(np.float32)[:, :, None]
-            for rule in (schedule.eta(at, 1.0), lam0 * schedule.growth(at, 1.0), schedule.rho(at))
-        )  # 3
-        chance = None if self.ordered else generator(draw)
-        for step, clients, X, y, weight in minibatches(problem, chance, self.epoch):
-            models = x[clients]
-            g = gradients(models, X, y, weight, shapes) / np.float32(n)
+        eta, lam, rho = self.step_sizes(problem, int(state.t))
+        rng = None if self.ordered else generator(draw)
+        for step, clients, X, y, weight in minibatches(problem, rng, self.epoch):
+            x_i = x[clients]
+            g = gradients(x_i, X, y, weight, shapes) / np.float32(problem.num_clients)
             if self.averaged:
-                g = kept[clients, 0] + rho[step, clients] * (g - kept[clients, 0])
-                kept[clients, 0] = g
-            g = g + growth[step, clients] * (models - w)
-            corner = oracle(g, ends, self.norm, radius)  # 4
-            x[clients] = models + eta[step, clients] * (corner - models)
-        server, client_models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
-        new = State(server, client_models, averages, state.t + 1)  # 5
-        return new, fed.info()
+                average = averages[clients, 0]
+                g = average + rho[step, clients] * (g - average)
+                averages[clients, 0] = g
+            g = g + lam[step, clients] * (x_i - w)
+            corner = oracle(g, ends, self.norm, float(self.radius))  # 4
+            x[clients] = x_i + eta[step, clients] * (corner - x_i)
+        w = x.mean(0)  # 5
+        server, client_models, kept = map(torch.from_numpy, (w, x, averages))
+        return State(server, client_models, kept, state.t + 1), fed.info()
+
+    def step_sizes(self, problem: Problem, rounds: int) -> tuple[Array, Array, Array]:
+        """Line 3's eta_s, lambda_s and rho_s in the round after `rounds`, each `[steps, N, 1]`."""
+        schedule = Stochastic() if self.averaged else Convex()
+        per_round = steps_of(problem.sizes, self.epoch)
+        step = torch.arange(int(per_round.max()))[:, None]
+        s = step + rounds * torch.from_numpy(per_round) + 1.0
+        eta = schedule.eta(s, 1.0)
+        lam = float(self.lam0) * schedule.growth(s, 1.0)
+        rho = schedule.rho(s)
+        return single(eta), single(lam), single(rho)
+
+
+def single(values: Tensor) -> Array:
+    """Values `[steps, N]` in float32, as `[steps, N, 1]`."""
+    return values.numpy().astype(np.float32)[:, :, None]
 
 
 @dataclass(frozen=True)
@@ -138,36 +147,39 @@ class AuthorsFedDR:
     def init(self, problem: Problem) -> State:
         w = torch.zeros_like(problem.w0)
         n = problem.num_clients
-        return State(w, w.repeat(n, 1), w.new_zeros(n, 2, len(w)), w.new_zeros(()))
+        y_and_xhat = w.new_zeros(n, 2, len(w))
+        return State(w, w.repeat(n, 1), y_and_xhat, w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         problem = fed.problem
+        rounds = int(state.t)
         rng = generator(draw)
+        shapes = shapes_of(problem)
         w = state.w.numpy()
         x = state.x.numpy()
-        y, previous = state.kept.numpy().swapaxes(0, 1)
-        shapes = shapes_of(problem)
-        if int(state.t) == 0:
-            starts = random_models(shapes, 1 if self.common else len(x), rng)
-            x = y = previous = np.broadcast_to(starts, x.shape)  # 1
-        if self.ordered:
-            X, labels, weight = next_batch(problem, int(state.t))  # 2
-        else:
-            X, labels, weight = one_batch(problem, rng)  # 2
+        y, xhat = state.kept.numpy().swapaxes(0, 1)
+        if rounds == 0:
+            count = 1 if self.common else len(x)
+            starts = random_models(shapes, count, rng)
+            x = y = xhat = np.broadcast_to(starts, x.shape)  # 1
+        batch = next_batch(problem, rounds) if self.ordered else one_batch(problem, rng)  # 2
         y = y + np.float32(FEDDR_ALPHA) * (w - x)  # 3
-        slope = gradients(x, X, labels, weight, shapes)
+        slope = gradients(x, *batch, shapes)
         x = x - np.float32(FEDDR_STEP) * (slope + np.float32(FEDDR_ALPHA) * (x - y))  # 4
-        reflected = 2 * x - y  # 5
-        moved = w + (reflected - previous).mean(0)  # 6
-        size = np.abs(moved).sum() if self.norm == "l1" else np.sqrt((moved * moved).sum())
-        moved = moved * np.float32(min(1.0, float(self.radius) / max(float(size), 1e-30)))
-        kept = np.stack([y, reflected], 1)
-        server, models, remembered = map(torch.from_numpy, (moved, x, kept))
-        state_after = State(server, models, remembered, state.t + 1)
-        return state_after, fed.info()
+        next_xhat = 2 * x - y  # 5
+        w = self.into_ball(w + (next_xhat - xhat).mean(0))  # 6
+        kept = np.stack([y, next_xhat], 1)
+        server, models, remembered = map(torch.from_numpy, (w, x, kept))
+        return State(server, models, remembered, state.t + 1), fed.info()
+
+    def into_ball(self, w: Array) -> Array:
+        """Line 6's scaling of a model that is outside of the ball."""
+        length = np.abs(w).sum() if self.norm == "l1" else np.sqrt((w * w).sum())
+        factor = min(1.0, float(self.radius) / max(float(length), 1e-30))
+        return w * np.float32(factor)
 
 
 def drawn(problem: Problem, rng: torch.Generator) -> Draw:
@@ -177,25 +189,30 @@ def drawn(problem: Problem, rng: torch.Generator) -> Draw:
 
 
 def generator(draw: Draw) -> np.random.Generator:
+    """The round's own generator."""
     assert isinstance(draw.chance, Tensor)
     return np.random.default_rng(int(draw.chance))
 
 
-def shapes_of(problem: Problem) -> tuple[tuple[int, ...], ...]:
+def shapes_of(problem: Problem) -> Shapes:
+    """The shapes of the model's tensors."""
     return tuple(tuple(shape) for shape in problem.config["shapes"])
 
 
 @lru_cache(maxsize=8)
-def parts_of(shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, int], ...]:
+def parts_of(shapes: Shapes) -> tuple[tuple[int, int], ...]:
     """First and last place of every tensor in the vector."""
-    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)]).tolist()
+    lengths = [int(np.prod(shape)) for shape in shapes]
+    ends = np.cumsum([0, *lengths]).tolist()
     return tuple(pairwise(ends))
 
 
 @lru_cache(maxsize=8)
 def steps_of(sizes: tuple[int, ...], epoch: bool) -> Array:
     """Steps of every client in a round."""
-    return np.array([-(-n // BATCH) if epoch else 1 for n in sizes])
+    if not epoch:
+        return np.ones(len(sizes), dtype=int)
+    return -(-np.array(sizes) // BATCH)  # rounded up
 
 
 Step = tuple[int, Array, Array, Array, Array]
@@ -206,104 +223,147 @@ def minibatches(problem: Problem, rng: np.random.Generator | None, epoch: bool) 
 
     The clients of a step are worked on together; a row beyond a client's last weighs nothing.
     """
-    X, y = (tensor.numpy() for tensor in problem.data)
-    rows = problem.rows.numpy()
+    X, y = arrays(problem)
+    orders = row_orders(problem, rng, epoch)
+    for step, (clients, weight) in enumerate(plan(problem.sizes, epoch)):
+        rows = np.stack([orders[client][step] for client in clients])
+        yield step, clients, X[rows], y[rows], weight
+
+
+def arrays(problem: Problem) -> tuple[Array, Array]:
+    """The inputs and the labels of all rows."""
+    X, y = problem.data
+    return X.numpy(), y.numpy()
+
+
+def row_orders(problem: Problem, rng: np.random.Generator | None, epoch: bool) -> list[Array]:
+    """For every client its rows in the order of the round, `[steps, width]`; the last ones repeat.
+
+    In an epoch the order is random, without `rng` that of the problem.
+    """
     sizes = problem.sizes
     steps = steps_of(sizes, epoch)
-    width = BATCH if epoch else max(sizes)
-    orders = [
-        np.resize(rows[j, rng.permutation(n) if epoch and rng else slice(n)], (count, width))
-        for j, (n, count) in enumerate(zip(sizes, steps, strict=True))
-    ]
-    for step, (clients, weight) in enumerate(plan(sizes, epoch)):
-        chosen = np.stack([orders[j][step] for j in clients])
-        yield step, clients, X[chosen], y[chosen], weight
+    width = width_of(sizes, epoch)
+    orders = []
+    for rows, size, count in zip(problem.rows.numpy(), sizes, steps, strict=True):
+        own_rows = rows[:size]
+        if epoch and rng is not None:
+            own_rows = rows[rng.permutation(size)]
+        orders.append(np.resize(own_rows, (count, width)))
+    return orders
+
+
+def width_of(sizes: tuple[int, ...], epoch: bool) -> int:
+    """The rows of a step: of a minibatch, or of the largest client."""
+    return BATCH if epoch else max(sizes)
 
 
 @lru_cache(maxsize=8)
 def plan(sizes: tuple[int, ...], epoch: bool) -> tuple[tuple[Array, Array], ...]:
     """For every step of a round, who still has rows, and what each row counts."""
     steps = steps_of(sizes, epoch)
-    width = BATCH if epoch else max(sizes)
-    steps_plan = []
+    width = width_of(sizes, epoch)
+    of_steps = []
     for step in range(int(steps.max())):
-        clients_left = np.flatnonzero(steps > step)
-        left = np.minimum(np.array(sizes)[clients_left] - step * width, width)[:, None]
-        steps_plan.append((clients_left, (np.arange(width) < left) / left.astype(np.float32)))
-    return tuple(steps_plan)
+        clients = np.flatnonzero(steps > step)
+        rows_left = np.array(sizes)[clients] - step * width
+        of_steps.append((clients, equal_weights(np.minimum(rows_left, width), width)))
+    return tuple(of_steps)
+
+
+def equal_weights(counts: Array, width: int) -> Array:
+    """The weights of as many rows as each client has, and 0 for those beyond, `[n, width]`."""
+    counts = counts[:, None]
+    there = np.arange(width) < counts
+    return there / counts.astype(np.float32)
 
 
 def next_batch(problem: Problem, rounds: int) -> tuple[Array, Array, Array]:
     """The minibatch of every client that follows the `rounds` before, in the order of its rows."""
-    X, y = (tensor.numpy() for tensor in problem.data)
+    X, y = arrays(problem)
     sizes = np.array(problem.sizes)
-    first_row = BATCH * (rounds % steps_of(problem.sizes, epoch=True))
-    left = np.minimum(sizes - first_row, BATCH)[:, None]
+    batches = steps_of(problem.sizes, epoch=True)
+    first_row = BATCH * (rounds % batches)
     places = (first_row[:, None] + np.arange(BATCH)) % sizes[:, None]
     chosen = np.take_along_axis(problem.rows.numpy(), places, 1)
-    return X[chosen], y[chosen], (np.arange(BATCH) < left) / left.astype(np.float32)
+    rows_left = np.minimum(sizes - first_row, BATCH)
+    return X[chosen], y[chosen], equal_weights(rows_left, BATCH)
 
 
 def one_batch(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """A minibatch of every client's rows, without replacement where it has as many."""
-    X, y = (tensor.numpy() for tensor in problem.data)
-    rows = problem.rows.numpy()
-    places = [rng.choice(n, BATCH, replace=n < BATCH) for n in problem.sizes]
-    chosen = np.stack([rows[j, local_places] for j, local_places in enumerate(places)])
-    return X[chosen], y[chosen], np.full(chosen.shape, 1 / BATCH, np.float32)
+    X, y = arrays(problem)
+    batches = []
+    for rows, size in zip(problem.rows.numpy(), problem.sizes, strict=True):
+        places = rng.choice(size, BATCH, replace=size < BATCH)
+        batches.append(rows[places])
+    chosen = np.stack(batches)
+    weight = np.full(chosen.shape, 1 / BATCH, np.float32)
+    return X[chosen], y[chosen], weight
 
 
-def gradients(
-    x: Array, X: Array, y: Array, weight: Array, shapes: tuple[tuple[int, ...], ...]
-) -> Array:
+def gradients(x: Array, X: Array, y: Array, weight: Array, shapes: Shapes) -> Array:
     """Of the clients' mean cross-entropies at their models, `[n, d]`; one layer, or two with ReLU.
 
     `x [n, d]`, rows `X [n, B, p]`, labels and weights `[n, B]`.
     """
-    tensors = [
-        x[:, a:b].reshape(len(x), *shape)
-        for (a, b), shape in zip(parts_of(shapes), shapes, strict=True)
-    ]
-    W, b = tensors[:2]
+    tensors = tensors_of(x, shapes)
     rows = X.swapaxes(1, 2)  # labels and cells before rows: sums over them are fast then
+    W, b = tensors[:2]
     Z = W @ rows + b[:, :, None]
-    deep = len(tensors) > 2
-    V, c = tensors[2:] if deep else (W, b)
-    hidden = np.maximum(Z, 0)
-    outputs = V @ hidden + c[:, :, None] if deep else Z
-    outputs = np.exp(outputs - outputs.max(1, keepdims=True))
-    outputs *= (weight / outputs.sum(1))[:, None]
+    if len(tensors) == 2:
+        error = output_error(Z, y, weight)
+        blocks = [error @ X, error.sum(2)]
+    else:
+        V, c = tensors[2:]
+        hidden = np.maximum(Z, 0)
+        error = output_error(V @ hidden + c[:, :, None], y, weight)
+        back = (V.swapaxes(1, 2) @ error) * (Z > 0)
+        blocks = [back @ X, back.sum(2), error @ hidden.swapaxes(1, 2), error.sum(2)]
+    return np.concatenate([block.reshape(len(x), -1) for block in blocks], 1)
+
+
+def tensors_of(x: Array, shapes: Shapes) -> list[Array]:
+    """The tensors of all clients' models `[n, d]`, each `[n, ...]`."""
+    tensors = []
+    for (first, end), shape in zip(parts_of(shapes), shapes, strict=True):
+        tensors.append(x[:, first:end].reshape(len(x), *shape))
+    return tensors
+
+
+def output_error(outputs: Array, y: Array, weight: Array) -> Array:
+    """The gradient of the mean cross-entropies by the outputs `[n, classes, B]`."""
+    error = np.exp(outputs - outputs.max(1, keepdims=True))
+    error *= (weight / error.sum(1))[:, None]
     n, size = y.shape
-    outputs[np.arange(n)[:, None], y, np.arange(size)] -= weight
-    blocks = [outputs @ (hidden.swapaxes(1, 2) if deep else X), outputs.sum(2)]
-    if deep:
-        back = (V.swapaxes(1, 2) @ outputs) * (Z > 0)
-        blocks = [back @ X, back.sum(2), *blocks]
-    return np.concatenate([block.reshape(n, -1) for block in blocks], 1)
+    clients = np.arange(n)[:, None]
+    error[clients, y, np.arange(size)] -= weight
+    return np.asarray(error)
 
 
 def oracle(g: Array, ends: tuple[tuple[int, int], ...], norm: str, radius: float) -> Array:
     """The corner of every ball that minimizes the inner product with its part of g, `[n, d]`."""
     corner = np.zeros_like(g)
-    for a, b in ends:
-        block = g[:, a:b]
+    for first, end in ends:
+        block = g[:, first:end]
         if norm == "l2":
-            size = np.sqrt(np.einsum("nd,nd->n", block, block))
-            corner[:, a:b] = block * (np.float32(-radius) / np.maximum(size, 1e-30))[:, None]
+            length = np.sqrt(np.einsum("nd,nd->n", block, block))
+            factor = np.float32(-radius) / np.maximum(length, 1e-30)
+            corner[:, first:end] = block * factor[:, None]
         else:
-            line = np.arange(len(block))
-            at = np.abs(block).argmax(1)
-            corner[line, a + at] = -radius * np.sign(block[line, at])
+            clients = np.arange(len(block))
+            largest = np.abs(block).argmax(1)
+            sign = np.sign(block[clients, largest])
+            corner[clients, first + largest] = -radius * sign
     return corner
 
 
-def random_models(
-    shapes: tuple[tuple[int, ...], ...], clients: int, rng: np.random.Generator
-) -> Array:
+def random_models(shapes: Shapes, clients: int, rng: np.random.Generator) -> Array:
     """Every tensor of a layer uniform within 1 / sqrt(inputs), as torch starts layers."""
-    ends = [1 / np.sqrt(shapes[k - k % 2][1]) for k in range(len(shapes))]
-    blocks = [
-        rng.uniform(-end, end, (clients, int(np.prod(shape))))
-        for end, shape in zip(ends, shapes, strict=True)
-    ]
+    blocks = []
+    for k, shape in enumerate(shapes):
+        matrix_shape = shapes[k - k % 2]  # of the layer whose matrix or bias this is
+        end = 1 / np.sqrt(matrix_shape[1])
+        size = (clients, int(np.prod(shape)))
+        blocks.append(rng.uniform(-end, end, size))
     return np.concatenate(blocks, 1).astype(np.float32)

@@ -65,54 +65,61 @@ def difference(run: Labels) -> Labels:
 
 def counted(numbers: Numbers) -> list[Row]:
     """How many printed values are the same, near and apart, and how many have no run."""
-    apart = []
+    distances = []
     meets = 0
     for printed in PRINTED:
         ours = numbers.get(Query.of("best", **run_of(printed)))
         if ours is not None:
-            apart.append(abs(ours.value - printed.value))
+            distances.append(abs(ours.value - printed.value))
             meets += meet(ours, printed)
-    distance = np.array(apart)
+    distance = np.array(distances)
+    same = distance <= SAME
+    near = (distance > SAME) & (distance <= NEAR)
+    apart = distance > NEAR
     counts = {
         "meets": meets,
-        "same": (distance <= SAME).sum(),
-        "near": ((distance > SAME) & (distance <= NEAR)).sum(),
-        "apart": (distance > NEAR).sum(),
+        "same": same.sum(),
+        "near": near.sum(),
+        "apart": apart.sum(),
         "compared": len(distance),
         "without": len(PRINTED) - len(distance),
         "printed": len(PRINTED),
     }
     rows = [row(name, exact(count, "values"), tables="all") for name, count in counts.items()]
-    average = float(distance.mean()) if apart else np.nan
+    average = float(distance.mean()) if distances else np.nan
     return [*rows, row("distance", exact(average, "points"), tables="all")]
 
 
 def waterfall(traces: Traces, rounds: int) -> dict[str, Array]:
     """FedFW minus FedDR by split, after each change; the last models but where it says best."""
     cell: Labels = {"net": "mclr", "split": "iid", "norm": "l2"}
-    theirs = kit.run_of(traces, DEFAULTS, **cell, method="feddr")
-    tried = sweep(traces, DEFAULTS, "lam", **cell, method="fw")
-    feddr = at(theirs, rounds)
-    rows = last(lowest_loss(traces, "rows", "fw"))
-    best = best_round(theirs)
-    reset = last(kit.run_of(traces, DEFAULTS, step="reset", method="fw"))
-    epoch = last(kit.run_of(traces, DEFAULTS, step="epoch", method="fw"))
+    feddr = kit.run_of(traces, DEFAULTS, **cell, method="feddr")
+    fedfw = sweep(traces, DEFAULTS, "lam", **cell, method="fw")
+    plain = fedfw[LAM]
+    rows = lowest_loss(traces, "rows", "fw")
+    reset = kit.run_of(traces, DEFAULTS, step="reset", method="fw")
+    epoch = kit.run_of(traces, DEFAULTS, step="epoch", method="fw")
+    feddr_then = at(feddr, rounds)
+    feddr_best = best_round(feddr)
+    highest = max(map(best_round, fedfw.values()), key=np.mean)
     return {
         "text": difference_of_last(traces, "ours"),
         "rows": difference_of_last(traces, "rows"),
-        "feddr": rows - feddr,
-        "reset": reset - feddr,
-        "epoch": epoch - feddr,
-        "tensors": at(tried[LAM], rounds) - feddr,
-        "rounds": last(tried[LAM]) - last(theirs),
-        "best": best_round(tried[LAM]) - best,
-        "chosen": max(map(best_round, tried.values()), key=np.mean) - best,
+        "feddr": last(rows) - feddr_then,
+        "reset": last(reset) - feddr_then,
+        "epoch": last(epoch) - feddr_then,
+        "tensors": at(plain, rounds) - feddr_then,
+        "rounds": last(plain) - last(feddr),
+        "best": best_round(plain) - feddr_best,
+        "chosen": highest - feddr_best,
     }
 
 
 def difference_of_last(traces: Traces, step: str) -> Array:
     """FedFW minus FedDR at the end, each with the lowest training loss of its grid."""
-    return last(lowest_loss(traces, step, "fw")) - last(lowest_loss(traces, step, "feddr"))
+    fedfw = lowest_loss(traces, step, "fw")
+    feddr = lowest_loss(traces, step, "feddr")
+    return last(fedfw) - last(feddr)
 
 
 def lowest_loss(traces: Traces, step: str, method: str) -> Trace:
@@ -133,5 +140,6 @@ def best_round(trace: Trace) -> Array:
 
 def at(trace: Trace, rounds: int) -> Array:
     """Test accuracy in % after some rounds, or the last of fewer."""
-    position = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
-    return np.asarray(percent(trace)[:, position])
+    first_after = int(np.searchsorted(trace.rounds, rounds))
+    column = min(first_after, len(trace.rounds) - 1)
+    return np.asarray(percent(trace)[:, column])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -106,23 +106,37 @@ def of_cell(traces: Traces, cell: Cell, methods: Iterable[str]) -> Iterator[Row]
                 yield row(measure, mean(by_seed, "%"), **labels, method=method)
             if protocol == "text":
                 yield from settings_of(trace, {**labels, "method": method})
-        baseline = values.pop("feddr", None)
-        if baseline is None:
+        yield from from_feddr(values, labels)
+
+
+def from_feddr(values: Mapping[str, Mapping[str, Array]], labels: Labels) -> Iterator[Row]:
+    """The measures of all other methods minus FedDR's, and null data; none without FedDR."""
+    if "feddr" not in values:
+        return
+    for method, measured in values.items():
+        if method == "feddr":
             continue
-        for method, accuracies in values.items():
-            for measure, by_seed in accuracies.items():
-                gap = mean(by_seed - baseline[measure], "points")
-                yield row(measure, gap, **labels, method=method, minus="feddr")
-                if len(baseline[measure]) > 2:
-                    nothing = mean(baseline[measure][:2] - baseline[measure][-2:], "points")
-                    yield row(measure, nothing, **labels, method=method, minus="nothing")
+        of_method = {**labels, "method": method}
+        for measure, by_seed in measured.items():
+            feddr = values["feddr"][measure]
+            gap = mean(by_seed - feddr, "points")
+            yield row(measure, gap, **of_method, minus="feddr")
+            if len(feddr) > 2:
+                nothing = mean(first_minus_last(feddr), "points")
+                yield row(measure, nothing, **of_method, minus="nothing")
+
+
+def first_minus_last(values: Array) -> Array:
+    """Null data: the values of the first two seeds minus those of the last two."""
+    return values[:2] - values[-2:]
 
 
 def settings_of(trace: Trace, labels: Labels) -> Iterator[Row]:
     """The settings that were chosen from the grid."""
+    of_run = labels_of(trace)
     for setting in SETTINGS:
-        if setting in labels_of(trace):
-            yield row(setting, exact(float(labels_of(trace)[setting])), **labels)
+        if setting in of_run:
+            yield row(setting, exact(float(of_run[setting])), **labels)
 
 
 def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
@@ -142,10 +156,11 @@ def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
             rounds = rounds_to(trace, level)
             differences.append(rounds_to(augmented[lam], level) - rounds)
             if len(rounds) > 2:
-                nothing.append(rounds[:2] - rounds[-2:])
-    for minus, values in (("fedfw", differences), ("nothing", nothing)):
+                nothing.append(first_minus_last(rounds))
+    for minus, values in {"fedfw": differences, "nothing": nothing}.items():
         if values:
-            number = mean(np.mean(values, axis=0), "rounds")
+            by_seed = np.mean(values, axis=0)
+            number = mean(by_seed, "rounds")
             yield row("rounds", number, **labels, method="plus", minus=minus)
 
 
@@ -154,15 +169,16 @@ def rounds_to(trace: Trace, level: float) -> Array:
 
     Between two evaluations a curve is taken as straight.
     """
-    rounds = trace.rounds
     reached = []
     for loss in trace.metrics["loss"]:
-        below = np.flatnonzero(loss <= level * loss[0])
-        if len(below):
-            around = slice(max(below[0] - 1, 0), below[0] + 1)
-            reached.append(np.interp(-level * loss[0], -loss[around], rounds[around]))
-        else:
-            reached.append(rounds[-1])
+        bound = level * loss[0]
+        below = np.flatnonzero(loss <= bound)
+        if len(below) == 0:
+            reached.append(trace.rounds[-1])
+            continue
+        first = below[0]
+        around = slice(max(first - 1, 0), first + 1)
+        reached.append(np.interp(-bound, -loss[around], trace.rounds[around]))
     return np.array(reached, float)
 
 
@@ -170,7 +186,9 @@ def gap_of(
     protocol: str, column: str, norm: str, method: str = "fedfw", minus: str = "feddr"
 ) -> Query:
     """A method minus FedDR by a protocol, which may read the column in its own way."""
-    cell = labels_of_cell(as_coded(column) if protocol == "code" else column, norm)
+    if protocol == "code":
+        column = as_coded(column)
+    cell = labels_of_cell(column, norm)
     labels: Labels = {**cell, "protocol": protocol, "method": method, "minus": minus}
     return Query.of(COMPARED[protocol], **labels)
 
@@ -192,19 +210,28 @@ def means_over_columns(
     """The same by one protocol, of differences from FedDR or from `nothing`."""
     shared: Labels = {"norm": "l2", "protocol": protocol, **also}
     gap_from = partial(gap_of, protocol, norm="l2", minus=minus)
-    for name, columns in (("labels", NON_IID), ("synthetic", SYNTHETIC)):
-        gaps = [gap_from(column) for column in columns]
-        if all(gap in numbers for gap in gaps):
-            by_seed = np.mean([numbers[gap].per_seed for gap in gaps], axis=0)
-            yield row("ahead", mean(by_seed, "points"), **shared, columns=name)
+    for name, columns in {"labels": NON_IID, "synthetic": SYNTHETIC}.items():
+        gaps = per_seed(numbers, [gap_from(column) for column in columns])
+        if gaps is not None:
+            ahead = np.mean(gaps, axis=0)
+            yield row("ahead", mean(ahead, "points"), **shared, columns=name)
     leads = []
     for column in BEST_FEDDR:
-        gaps = [gap_from(column, method=method) for method in ("fedfw", "plus")]
-        if all(gap in numbers for gap in gaps):
-            leads.append(-np.max([numbers[gap].per_seed for gap in gaps], axis=0))
-    if len(leads) == len(BEST_FEDDR):
-        number = mean(np.mean(leads, axis=0), "points")
-        yield row("feddr_ahead", number, **shared, columns="iid")
+        queries = [gap_from(column, method=method) for method in ("fedfw", "plus")]
+        gaps = per_seed(numbers, queries)
+        if gaps is None:
+            return
+        leads.append(-np.max(gaps, axis=0))
+    feddr_ahead = np.mean(leads, axis=0)
+    yield row("feddr_ahead", mean(feddr_ahead, "points"), **shared, columns="iid")
+
+
+def per_seed(numbers: Quantities, queries: Iterable[Query]) -> Array | None:
+    """The values by seed of some quantities, a row each; None where one is missing."""
+    queries = list(queries)
+    if not all(query in numbers for query in queries):
+        return None
+    return np.array([numbers[query].per_seed for query in queries])
 
 
 def rounds_of(column: str, norm: str, minus: str = "fedfw") -> Query:
@@ -225,16 +252,18 @@ def faster(numbers: Quantities) -> Iterator[Row]:
             continue
         labels: Labels = {"method": "plus", "minus": minus, "columns": "all"}
         by_seed = np.mean([number.per_seed for number in rounds], axis=0)
-        yield row("rounds", mean(by_seed, "rounds"), **labels)
         fewer = [number.value < 0 for number in rounds if number.value != 0]
-        yield row("ties", exact(len(rounds) - len(fewer), "cells"), **labels)
+        ties = len(rounds) - len(fewer)
+        yield row("rounds", mean(by_seed, "rounds"), **labels)
+        yield row("ties", exact(ties, "cells"), **labels)
         if fewer:
             yield row("fewer", share(fewer, "%"), **labels)
 
 
 def meet(ours: Number, printed: Printed) -> bool:
     """Whether a printed value with its spread meets our interval; of a single seed its value."""
-    low, high = (ours.value, ours.value) if ours.once else (ours.low, ours.high)
+    low = ours.value if ours.once else ours.low
+    high = ours.value if ours.once else ours.high
     return bool(low - printed.points <= printed.value <= high + printed.points)
 
 
@@ -243,26 +272,43 @@ def counts(numbers: Quantities, cells: Iterable[Cell], methods: Mapping[str, str
 
     Only cells count that have all methods, each column by the protocol's reading.
     """
-    for protocol, measure in COMPARED.items():
+    for protocol in COMPARED:
+        complete = [cell for cell in cells if has_all(numbers, protocol, cell, methods)]
+        if not complete:
+            continue
         ours = []
         printed = []
-        for column, norm in cells:
-            labels: Labels = {**labels_of_cell(column, norm), "protocol": protocol}
-            queries = [Query.of(measure, **labels, method=method) for method in methods]
-            other_reading = protocol == "text" and COLUMNS[column].split == "classes"
-            if not other_reading and all(query in numbers for query in queries):
-                ours.append([numbers[query] for query in queries])
-                printed.append([PRINTED_AT[column, norm, method] for method in methods])
-        if not ours:
-            continue
-        of_all: Labels = {"protocol": protocol, "columns": "all"}
-        yield row("cells", exact(len(ours), "cells"), **of_all)
-        ahead = sum(frank_wolfe.value > feddr.value for feddr, frank_wolfe, *_ in ours)
-        yield row("ahead", exact(ahead, "cells"), **of_all)
-        ahead = sum(frank_wolfe.value > feddr.value for feddr, frank_wolfe, *_ in printed)
-        yield row("printed_ahead", exact(ahead, "cells"), **of_all)
+        for cell in complete:
+            ours.append([numbers[query] for query in queries_of(protocol, cell, methods)])
+            printed.append([PRINTED_AT[*cell, method] for method in methods])
         pairs = [*zip(chain(*ours), chain(*printed), strict=True)]
-        distance = np.mean([abs(x.value - y.value) for x, y in pairs])
-        yield row("distance", exact(float(distance), "points"), **of_all)
-        yield row("values", exact(len(pairs), "values"), **of_all)
-        yield row("meets", exact(sum(meet(x, y) for x, y in pairs), "values"), **of_all)
+        distances = [abs(number.value - value.value) for number, value in pairs]
+        meeting = sum(meet(number, value) for number, value in pairs)
+        distance = float(np.mean(distances))
+
+        labels: Labels = {"protocol": protocol, "columns": "all"}
+        yield row("cells", exact(len(ours), "cells"), **labels)
+        yield row("ahead", exact(cells_ahead(ours), "cells"), **labels)
+        yield row("printed_ahead", exact(cells_ahead(printed), "cells"), **labels)
+        yield row("distance", exact(distance, "points"), **labels)
+        yield row("values", exact(len(pairs), "values"), **labels)
+        yield row("meets", exact(meeting, "values"), **labels)
+
+
+def queries_of(protocol: str, cell: Cell, methods: Iterable[str]) -> list[Query]:
+    """The accuracies of all methods in a cell, by the measure of a protocol."""
+    labels: Labels = {**labels_of_cell(*cell), "protocol": protocol}
+    return [Query.of(COMPARED[protocol], **labels, method=method) for method in methods]
+
+
+def has_all(numbers: Quantities, protocol: str, cell: Cell, methods: Iterable[str]) -> bool:
+    """Whether a cell has all methods by a protocol, its column read as that protocol reads it."""
+    column, _ = cell
+    if protocol == "text" and COLUMNS[column].split == "classes":
+        return False
+    return all(query in numbers for query in queries_of(protocol, cell, methods))
+
+
+def cells_ahead(cells: Iterable[Sequence[Number | Printed]]) -> int:
+    """In how many cells Frank-Wolfe, the second method, is ahead of FedDR, the first."""
+    return sum(frank_wolfe.value > feddr.value for feddr, frank_wolfe, *_ in cells)
