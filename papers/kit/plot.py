@@ -106,7 +106,7 @@ def theme() -> None:
         "ytick.left": True,
     }
     cycle = mpl.cycler(color=COLORS)  # type: ignore[attr-defined]
-    mpl.rcParams.update({**style_settings, **FORM, "axes.prop_cycle": cycle})
+    mpl.rcParams.update(style_settings | FORM | {"axes.prop_cycle": cycle})
 
 
 def picture(figure: Figure, format: str) -> bytes:

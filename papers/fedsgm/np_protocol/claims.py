@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from papers.fedsgm.np_protocol.quantities import LEVEL_SLACK, SLACK, START
+from papers.fedsgm.curves import START
+from papers.fedsgm.np_protocol.quantities import LEVEL_SLACK, SLACK
 from papers.fedsgm.np_protocol.runs import PENALTY
 from papers.fedsgm.np_unified import claims as unified
 from papers.fedsgm.np_unified.claims import (
