@@ -11,9 +11,9 @@ def test_null_data_are_disjoint_sets_of_splits_of_equal_size():
     seeds = pd.MultiIndex.from_product([["hard"], range(11)], names=["run", "seed"])
     names = ("f", "g", "merit", "early", "oscillation", "scatter")
     by_run = pd.DataFrame({name: np.arange(11.0) for name in names}, index=seeds)
-    null = [row for row in quantities.null_data(by_run) if row["measure"] == "merit"]
-    assert [row["part"] for row in null] == [0, 1, 2, 3, 4]
-    assert [row["value"] for row in null] == [0.5, 2.5, 4.5, 6.5, 8.5]
+    null = [row for row in quantities.null_data(by_run) if row.measure == "merit"]
+    assert [row.labels["part"] for row in null] == [0, 1, 2, 3, 4]
+    assert [row.number.value for row in null] == [0.5, 2.5, 4.5, 6.5, 8.5]
 
 
 @pytest.mark.parametrize(

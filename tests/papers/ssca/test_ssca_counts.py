@@ -34,7 +34,7 @@ def test_the_table_of_messages_by_hand():
 
 
 def test_messages_are_those_of_the_table_and_others_are_found(monkeypatch):
-    wrong = [row["value"] for row in counts.counted() if row["measure"] == "wrong_messages"]
+    wrong = [row.number.value for row in counts.counted() if row.measure == "wrong_messages"]
     assert wrong == [0, 0, 0, 0]
     monkeypatch.setattr(counts, "messages", lambda *a: messages(*a)[:-1])
     assert counts.wrong_messages("features", limited=False) == 1
@@ -72,7 +72,7 @@ def test_written_numbers_are_counted_and_views_are_not():
 
 
 def test_server_work_is_linear_in_the_parameters():
-    rows = {(row["algorithm"], row["measure"]): row["value"] for row in counts.counted()}
+    rows = {(row.labels["algorithm"], row.measure): row.number.value for row in counts.counted()}
     for algorithm in (1, 2):
         assert rows[algorithm, "linearity"] == pytest.approx(1, abs=0.01)
         passes = rows[algorithm, "per_parameter"]
