@@ -70,16 +70,27 @@ def swish_network(
     K = X.shape[1]
     L = len(train.classes)
     rng = seeded(seed, "split")
-    rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
+    per_client = len(X) // clients
+    rows = torch.randperm(len(X), generator=rng)[: per_client * clients]
     judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
-    start = torch.cat([uniform((hidden, K), K, rng), uniform((L, hidden), hidden, rng)])
+    first_layer = uniform((hidden, K), K, rng)
+    second_layer = uniform((L, hidden), hidden, rng)
+    start = torch.cat([first_layer, second_layer])
     module = _Network(K, hidden, L, scale)
-    sizes = {"clients": clients, "hidden": hidden, "evaluate": len(judged), "rows": len(rows)}
+    full_config = {
+        "name": "swish_network",
+        "clients": clients,
+        "hidden": hidden,
+        "evaluate": len(judged),
+        "rows": len(rows),
+        "split_by": "seed",
+        **(config or {}),
+    }
     return Problem(
         name="swish_network",
         data=(X, train.y),
-        rows=rows.view(clients, -1),
-        sizes=(len(rows) // clients,) * clients,
+        rows=rows.view(clients, per_client),
+        sizes=(per_client,) * clients,
         losses=module.losses,
         gradient=module.gradient,
         num_objectives=1,
@@ -87,7 +98,7 @@ def swish_network(
         w0=start.to(dtype),
         metrics=module.metrics,
         heldout=(judged, test_inputs, test.y),
-        config={"name": "swish_network", **sizes, "split_by": "seed", **(config or {})},
+        config=full_config,
     )
 
 
@@ -109,11 +120,13 @@ class _Network:
         x = inputs.to(w.dtype)
         z = x @ first_layer.T / self.scale  # [B, J], which is smaller than x
         s = torch.sigmoid(z)
-        return second_layer, x, z, s, (z * s) @ second_layer.T  # [B, L]
+        outputs = (z * s) @ second_layer.T  # [B, L]
+        return second_layer, x, z, s, outputs
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
         inputs, target = batch.data
-        return (batch.weight @ row_losses(self.forward(w, inputs)[-1], target)).unsqueeze(0)
+        outputs = self.forward(w, inputs)[-1]
+        return (batch.weight @ row_losses(outputs, target)).unsqueeze(0)
 
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         inputs, target = batch.data
@@ -121,20 +134,25 @@ class _Network:
         hit = target.unsqueeze(-1) == torch.arange(self.L, device=w.device)
         error = torch.softmax(out, -1) - hit.to(w.dtype)
         error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
-        back = (error @ second) * (s * (1 + z * (1 - s)) / self.scale)  # [B, J]
-        return torch.cat([(back.T @ x).flatten(), (error.T @ (z * s)).flatten()])
+        slope = s * (1 + z * (1 - s))
+        back = (error @ second) * (slope / self.scale)  # [B, J]
+        first_layer = back.T @ x
+        second_layer = error.T @ (z * s)
+        return torch.cat([first_layer.flatten(), second_layer.flatten()])
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         evaluated, pictures, labels = problem.heldout
+        X, y = problem.data
         cost = w.new_zeros(())
-        right = w.new_zeros(())
         for chunk in torch.split(evaluated, CHUNK):
-            out = self.forward(w, problem.data[0][chunk])[-1]
-            cost = cost + row_losses(out, problem.data[1][chunk]).sum()
+            outputs = self.forward(w, X[chunk])[-1]
+            cost = cost + row_losses(outputs, y[chunk]).sum()
+        right = w.new_zeros(())
         chunks = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
         for inputs, target in chunks:
-            out = self.forward(w, inputs)[-1]
-            right = right + (out.argmax(-1) == target).to(w.dtype).sum()
+            outputs = self.forward(w, inputs)[-1]
+            hits = outputs.argmax(-1) == target
+            right = right + hits.to(w.dtype).sum()
         return {"cost": cost / len(evaluated), "accuracy": right / len(labels), "norm": w @ w}
 
 
@@ -161,14 +179,17 @@ def vertical_network(
     """
     K = network.data[0].shape[1]
     J = int(network.config["hidden"])
+    L = network.dim // J - K
     blocks = contiguous(K, clients)
+    first_of_rows = K * torch.arange(J).unsqueeze(1)
+    columns = [(first_of_rows + block).flatten() for block in blocks]
+    second_layer = torch.arange(J * K, network.dim)
     features = Partition("features", blocks, K)
-    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in blocks]
-    second = torch.arange(J * K, network.dim)
-    halves = _Halves(J, network.dim // J - K, scale)
+    parameters = Partition("parameters", (second_layer, *columns), network.dim)
+    halves = _Halves(J, L, scale)
     form = Composite(
         features,
-        Partition("parameters", (second, *columns), network.dim),
+        parameters,
         halves.inner,
         halves.outer,
         halves.outer_pullback,
@@ -186,7 +207,8 @@ class _Halves:
     scale: float
 
     def inner(self, w: Tensor, x: Tensor) -> Tensor:
-        return x.to(w.dtype) @ (w.view(self.J, -1) / self.scale).T  # [B, J]
+        columns = w.view(self.J, -1) / self.scale
+        return x.to(w.dtype) @ columns.T  # [B, J]
 
     def outer(self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
         out = silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
@@ -200,8 +222,11 @@ class _Halves:
         cells = silu(z)
         s = torch.sigmoid(z)
         hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
-        error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
-        return (error.T @ cells).flatten(), ((error @ W) * (s * (1 + z * (1 - s))),) * len(h)
+        probabilities = torch.softmax(cells @ W.T, -1)
+        error = (probabilities - hit.to(w.dtype)) * weights[0]  # [B, L]
+        slope = s * (1 + z * (1 - s))
+        back = (error @ W) * slope
+        return (error.T @ cells).flatten(), (back,) * len(h)
 
     def inner_pullback(self, w: Tensor, x: Tensor, error: Tensor) -> Tensor:
         return ((error / self.scale).T @ x.to(w.dtype)).flatten()

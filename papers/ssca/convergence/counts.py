@@ -37,8 +37,13 @@ LEVEL = 0.5
 # K and L of the study's own network
 PIXELS = {"mnist": 784, "digits": 64}
 DIGITS = 10
-ALGORITHMS = {1: ("samples", False), 2: ("samples", True), 3: ("features", False)}
-ALGORITHMS[4] = ("features", True)
+#: Algorithm -> the split, and whether it is the one with a limit.
+ALGORITHMS = {
+    1: ("samples", False),
+    2: ("samples", True),
+    3: ("features", False),
+    4: ("features", True),
+}
 
 Wire = tuple[str, str, int, int]  # sender, receiver, floats, indices
 
@@ -71,9 +76,11 @@ def network(hidden: int, rows: int = 80) -> Problem:
     """A small network on random pictures, samples split."""
     rng = seeded(0, "split")
     X = torch.rand(rows, INPUTS, generator=rng, dtype=torch.float64)
-    rows_table = Table(X, torch.arange(rows) % CLASSES, tuple(map(str, range(CLASSES))))
+    y = torch.arange(rows) % CLASSES
+    classes = tuple(str(number) for number in range(CLASSES))
+    samples = Table(X, y, classes)
     return swish_network(
-        rows_table, rows_table, clients=CLIENTS, hidden=hidden, scale=1.0, dtype=torch.float64
+        samples, samples, clients=CLIENTS, hidden=hidden, scale=1.0, dtype=torch.float64
     )
 
 
@@ -89,24 +96,30 @@ def algorithm(split: str, limited: bool) -> Any:
 
 def wrong_messages(split: str, limited: bool, hidden: int = 8) -> int:
     """How many messages of a round are not those of the paper's table."""
+    method = algorithm(split, limited)
     if split == "samples":
-        sent = by_server(algorithm(split, limited), network(hidden))
-        length = network(hidden).dim
-        return int(sent != (length, length + limited))
+        small = network(hidden)
+        return int(by_server(method, small) != (small.dim, small.dim + limited))
     problem = by_features(hidden)
-    log = messages(algorithm(split, limited), Vectorized(problem), seeded(0, "rounds"))
+    log = messages(method, Vectorized(problem), seeded(0, "rounds"))
+    sent = Counter((m.sender, m.receiver, m.floats, m.indices) for m in log)
     sizes = tuple(len(block) for block in problem.composite.features.parts)
-    sent_messages = Counter((m.sender, m.receiver, m.floats, m.indices) for m in log)
-    printed_messages = table(sizes, hidden, CLASSES, CLIENTS * BATCH, limited)
-    return (sent_messages - printed_messages).total() + (printed_messages - sent_messages).total()
+    printed = table(sizes, hidden, CLASSES, CLIENTS * BATCH, limited)
+    unexpected = sent - printed
+    missing = printed - sent
+    return unexpected.total() + missing.total()
 
 
 def by_server(method: Any, problem: Problem) -> tuple[float, float]:
     """The floats that a client gets and sends in a round, on average over clients."""
     fed = Vectorized(problem)
-    method.round(fed, method.init(problem), method.draw(problem, seeded(0, "rounds")))
+    state = method.init(problem)
+    draw = method.draw(problem, seeded(0, "rounds"))
+    method.round(fed, state, draw)
     bits_per_client = FLOAT_BITS * problem.num_clients
-    return float(fed.bits_down / bits_per_client), float(fed.bits_up / bits_per_client)
+    received = float(fed.bits_down / bits_per_client)
+    sent = float(fed.bits_up / bits_per_client)
+    return received, sent
 
 
 def table(
@@ -180,7 +193,8 @@ def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> 
 def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:
     """The numbers written at the clients over those of SGD; over features in the whole round."""
     problem = network(hidden) if split == "samples" else by_features(hidden)
-    ssca_work, sgd_work = (round_work(m, problem) for m in (algorithm(split, limited), sgd(split)))
+    ssca_work = round_work(algorithm(split, limited), problem)
+    sgd_work = round_work(sgd(split), problem)
     if split == "samples":
         ssca_work -= server_work(split, limited, hidden)
         sgd_work -= server_work("sgd", False, hidden)
@@ -236,11 +250,17 @@ def bits_off(traces: Traces, p: Params) -> Iterator[Row]:
     for algorithm, (split, limited) in ALGORITHMS.items():
         off = []
         for trace in traces.values():
-            labels = labels_of(trace)
-            method = "limit" if limited else "ssca"
-            if (labels["start"], labels["split"], labels["method"]) == ("usual", split, method):
+            if is_of(trace, split, limited):
                 bits = trace.config["bits"]
                 up, down = up_and_down(split, limited, p, rows_of(trace))
-                off.append(max(abs(bits["bits_up"] - up), abs(bits["bits_down"] - down)))
+                off.append(abs(bits["bits_up"] - up))
+                off.append(abs(bits["bits_down"] - down))
         if off:
             yield row("bits_off", exact(max(off), "bits"), algorithm=algorithm)
+
+
+def is_of(trace: Trace, split: str, limited: bool) -> bool:
+    """Whether a run is one of the algorithm for a split, with a limit or without, as usual."""
+    labels = labels_of(trace)
+    method = "limit" if limited else "ssca"
+    return (labels["start"], labels["split"], labels["method"]) == ("usual", split, method)

@@ -16,7 +16,6 @@ from fedlib.core.trace import Array
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.quantities import (
-    Label,
     Labels,
     Quantities,
     Row,
@@ -55,7 +54,8 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 def at(trace: Trace, rounds: float, metric: str = "cost") -> Array:
     """Per seed, a metric after a number of rounds, linear between evaluations, `[S]`."""
-    return np.array([np.interp(rounds, trace.rounds, curve) for curve in trace.metrics[metric]])
+    curves = trace.metrics[metric]
+    return np.array([np.interp(rounds, trace.rounds, curve) for curve in curves])
 
 
 def area(trace: Trace) -> Array:
@@ -64,16 +64,20 @@ def area(trace: Trace) -> Array:
     SGD is evaluated less often than the others: so all are compared by every `STRIDE`-th round.
     """
     end = int(trace.rounds[-1])
-    rounds = np.array(sorted({*range(0, end, STRIDE), end}), float)
-    curves = np.stack([at(trace, r) for r in rounds], 1)
-    return np.asarray(np.trapezoid(curves, rounds, axis=1) / end)
+    points = {*range(0, end, STRIDE), end}
+    rounds = np.array(sorted(points), float)
+    curves = np.stack([at(trace, number) for number in rounds], axis=1)
+    areas = np.trapezoid(curves, rounds, axis=1)
+    return np.asarray(areas / end)
 
 
 def measures(trace: Trace) -> dict[str, Array]:
     """What one run is measured by, per seed."""
     end = float(trace.rounds[-1])
-    costs = {f"cost_{r}": at(trace, r) for r in LOOKS if r <= end}
-    return {**costs, "area": area(trace), "accuracy": 100 * at(trace, end, "accuracy")}
+    measured = {f"cost_{look}": at(trace, look) for look in LOOKS if look <= end}
+    measured["area"] = area(trace)
+    measured["accuracy"] = 100 * at(trace, end, "accuracy")
+    return measured
 
 
 def compared_measures(trace: Trace, p: Params) -> dict[str, Array]:
@@ -99,24 +103,28 @@ def rounds_to(trace: Trace, level: float) -> Array:
     reached = np.full(len(trace.seeds), float(rounds[-1]))
     for number, cost in enumerate(trace.metrics["cost"]):
         below = np.flatnonzero(cost <= level)
-        if len(below) and below[0] > 0:
-            step = slice(below[0] - 1, below[0] + 1)
-            reached[number] = np.interp(-level, -cost[step], rounds[step])
+        if len(below) == 0 or below[0] == 0:
+            continue
+        first = below[0]
+        around = slice(first - 1, first + 1)
+        reached[number] = np.interp(-level, -cost[around], rounds[around])
     return reached
 
 
 def numbers(trace: Trace, p: Params) -> dict[str, Number]:
     """The same as numbers; of SGD its step sizes, and the bits of a round."""
-    means = {
-        name: mean(values, "%" if name == "accuracy" else "")
-        for name, values in measures(trace).items()
-    }
+    means = {}
+    for name, values in measures(trace).items():
+        unit = "%" if name == "accuracy" else ""
+        means[name] = mean(values, unit)
     labels = kit.labels_of(trace)
     if str(labels["method"]).startswith("sgd"):
         step = trace.config["algorithm"]["lr"]
-        means |= {"lr": exact(step["scale"]), "fall": exact(step["exponent"])}
-    plain = labels["start"] == "usual" and labels["draw"] == "usual"
-    return means | megabits(trace, p) if plain else means
+        means["lr"] = exact(step["scale"])
+        means["fall"] = exact(step["exponent"])
+    if labels["start"] == "usual" and labels["draw"] == "usual":
+        means |= megabits(trace, p)
+    return means
 
 
 def shown(traces: Traces) -> dict[str, Trace]:
@@ -142,60 +150,78 @@ def shown(traces: Traces) -> dict[str, Trace]:
 
 def differences(values: pd.DataFrame, p: Params) -> Iterator[Row]:
     """Differences of two runs: labelled as the former, and by what it is held against."""
-    for against, run, rival in compared(p):
+    comparisons = list(compared(p))
+    for against, run, rival in comparisons:
         apart = kit.minus(values, DEFAULTS, run, rival)
         if len(apart):
             yield from estimates(apart, UNITS, **run, minus=against)
-    different = {name_of(run, DEFAULTS): run for _, run, _ in compared(p)}
+    different = {name_of(run, DEFAULTS): run for _, run, _ in comparisons}
     for run in different.values():
         apart = kit.halves_apart(values, DEFAULTS, run)
         if len(apart):
             yield from estimates(apart, UNITS, **run, minus="nothing")
 
 
-def compared_later(p: Params, batches: list[int]) -> Iterator[tuple[str, Labels, Labels]]:
-    """The pairs of runs by batch and by split on the later seeds."""
-    kinds: list[dict[str, Label]] = [{"draw": "later", "method": "ssca"}]
-    kinds.extend({"draw": "later", "method": "limit", "U": float(u)} for u in p["levels"])
-    for kind in kinds:
-        for split in SPLITS:
-            run: Labels = {**kind, "split": split}
-            for small, large in pairwise(batches):
-                yield f"B{small}", {**run, "B": large}, {**run, "B": small}
-        for b in batches:
-            run = {**kind, "B": b}
-            yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
-    for method, split, b in TUNED:
-        local_steps = 2 if method == "sgd2" else 1
-        cell: Labels = {"draw": "later", "split": split}
-        ours = {**cell, "method": "ssca", "B": local_steps * b}
-        yield method, ours, {**cell, "method": method, "B": b}
+#: What the other run is, and the labels of both.
+Comparison = tuple[str, Labels, Labels]
 
 
-def compared(p: Params) -> Iterator[tuple[str, Labels, Labels]]:
-    """The pairs of runs that are compared: what the other is, and the labels of both."""
+def compared(p: Params) -> Iterator[Comparison]:
+    """The pairs of runs that are compared."""
     batches = sorted(map(int, p["batches"]))
     yield from compared_later(p, batches)
     for start in STARTS:
+        kinds = [{"start": start, **kind} for kind in algorithms(p)]
         for split in SPLITS:
-            cell: dict[str, Label] = {"start": start, "split": split}
-            kinds: list[dict[str, Label]] = [{**cell, "method": "ssca"}]
-            kinds += [{**cell, "method": "limit", "U": float(level)} for level in p["levels"]]
-            for run in kinds:
-                for small, large in pairwise(batches):
-                    yield f"B{small}", {**run, "B": large}, {**run, "B": small}
-            for b in batches:
-                plain = {**cell, "method": "ssca", "B": b}
-                yield "plain", {**plain, "debiased": True}, plain
-                yield "sgd", plain, {**cell, "method": "sgd", "B": b}
-                yield "sgd2", plain, {**cell, "method": "sgd2", "B": b // 2}
-        for b in batches:
-            run = {"start": start, "method": "ssca", "B": b}
-            yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
-            for level in p["levels"]:
-                run = {"start": start, "method": "limit", "B": b, "U": float(level)}
-                yield "samples", {**run, "split": "features"}, {**run, "split": "samples"}
+            for kind in kinds:
+                yield from by_batch({**kind, "split": split}, batches)
+            for batch in batches:
+                yield from beside_sgd({"start": start, "split": split}, batch)
+        for batch in batches:
+            for kind in kinds:
+                yield by_split({**kind, "B": batch})
     for split in SPLITS:
-        for b in map(int, p["fine_batches"]):
-            run = {"draw": "fresh", "split": split, "method": "ssca", "B": b}
+        for batch in map(int, p["fine_batches"]):
+            run: Labels = {"draw": "fresh", "split": split, "method": "ssca", "B": batch}
             yield "sgd", run, {**run, "method": "sgd"}
+
+
+def compared_later(p: Params, batches: list[int]) -> Iterator[Comparison]:
+    """The pairs of runs by batch and by split on the later seeds."""
+    for algorithm in algorithms(p):
+        kind = {"draw": "later", **algorithm}
+        for split in SPLITS:
+            yield from by_batch({**kind, "split": split}, batches)
+        for batch in batches:
+            yield by_split({**kind, "B": batch})
+    for method, split, batch in TUNED:
+        local_steps = 2 if method == "sgd2" else 1
+        cell: Labels = {"draw": "later", "split": split}
+        ours = {**cell, "method": "ssca", "B": local_steps * batch}
+        yield method, ours, {**cell, "method": method, "B": batch}
+
+
+def algorithms(p: Params) -> Iterator[Labels]:
+    """The labels of Algorithms 1 and 3, and of 2 and 4 at every level."""
+    yield {"method": "ssca"}
+    for level in map(float, p["levels"]):
+        yield {"method": "limit", "U": level}
+
+
+def by_batch(run: Labels, batches: list[int]) -> Iterator[Comparison]:
+    """A run with every batch but the smallest, beside the same with the next smaller one."""
+    for small, large in pairwise(batches):
+        yield f"B{small}", {**run, "B": large}, {**run, "B": small}
+
+
+def by_split(run: Labels) -> Comparison:
+    """A run with its features split, beside the same with its samples split."""
+    return "samples", {**run, "split": "features"}, {**run, "split": "samples"}
+
+
+def beside_sgd(cell: Labels, batch: int) -> Iterator[Comparison]:
+    """Algorithm 1 or 3 without its bias beside the plain one, and that beside SGD."""
+    plain = {**cell, "method": "ssca", "B": batch}
+    yield "plain", {**plain, "debiased": True}, plain
+    yield "sgd", plain, {**cell, "method": "sgd", "B": batch}
+    yield "sgd2", plain, {**cell, "method": "sgd2", "B": batch // 2}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 from fedlib.core import Problem
@@ -59,6 +60,13 @@ TUNED: dict[tuple[str, str, int], tuple[float, float]] = {
 }
 
 
+#: Split -> the maker of its problem.
+PROBLEMS: dict[str, Callable[..., Problem]] = {
+    "samples": digits_problem,
+    "features": vertical_problem,
+}
+
+
 def specs(p: Params) -> dict[str, Spec]:
     """All runs by the names that their labels give."""
     return by_name([*runs(p)], DEFAULTS)
@@ -71,19 +79,10 @@ def halves(batches: Iterable[int]) -> tuple[int, ...]:
 
 def runs(p: Params) -> Iterator[Spec]:
     """Algorithms 1 to 4, Algorithms 1 and 3 without their bias, and SGD over its grid."""
-    clients = int(p["clients"])
     batches = [int(b) for b in p["batches"]]
     for split in SPLITS:
         for b in batches:
-            method = common.ssca(split, b, clients=clients)
-            unbiased = replace(method, debias=True)
-            yield run(method, p, split=split, method="ssca", B=b)
-            yield run(method, p, draw="later", split=split, method="ssca", B=b)
-            yield run(unbiased, p, split=split, method="ssca", B=b, debiased=True)
-            for level in map(float, p["levels"]):
-                limited = common.constrained(split, b, level, clients=clients)
-                yield run(limited, p, split=split, method="limit", B=b, U=level)
-                yield run(limited, p, draw="later", split=split, method="limit", B=b, U=level)
+            yield from of_ssca(p, split, b)
             yield from sgd(p, split, b)
     for b in halves(batches):
         yield from sgd(p, "samples", b, local_steps=2)
@@ -94,40 +93,60 @@ def runs(p: Params) -> Iterator[Spec]:
             yield from beside_tuned(p, split, b)
 
 
+def of_ssca(p: Params, split: str, batch: int) -> Iterator[Spec]:
+    """Algorithms 1 to 4 for one split and batch, on both sets of seeds, and without their bias."""
+    clients = int(p["clients"])
+    cell: dict[str, Label] = {"split": split, "B": batch}
+    method = common.ssca(split, batch, clients=clients)
+    unbiased = replace(method, debias=True)
+    yield run(method, p, **cell, method="ssca")
+    yield run(method, p, **cell, method="ssca", draw="later")
+    yield run(unbiased, p, **cell, method="ssca", debiased=True)
+    for level in map(float, p["levels"]):
+        limited = common.constrained(split, batch, level, clients=clients)
+        yield run(limited, p, **cell, method="limit", U=level)
+        yield run(limited, p, **cell, method="limit", U=level, draw="later")
+
+
 def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
     """A run with these labels; SGD is evaluated less often than the others."""
-    labels = completed(labels, DEFAULTS, () if labels["method"] == "ssca" else ["debiased"])
+    without = () if labels["method"] == "ssca" else ("debiased",)
+    labels = completed(labels, DEFAULTS, without)
+    he = labels["start"] == "he"
     split = str(labels["split"])
-    make = digits_problem if split == "samples" else vertical_problem
-    problem: Any = partial(make, **common.task(params))
-    if labels["start"] == "he":
+    if he:
         problem = partial(he_problem, split=split, **common.task(params))
-    sparse = labels["start"] == "he" or labels["draw"] != "usual" or "a" in labels
-    evaluate_every = params["sgd_every" if sparse else "evaluate_every"]
-    usual = "start_seeds" if labels["start"] == "he" else "seeds"
-    seeds = params[SEEDS.get(str(labels["draw"]), usual)]
-    return Spec(algorithm, problem, params["rounds"], seeds, evaluate_every, KEEP, labels=labels)
+    else:
+        problem = partial(PROBLEMS[split], **common.task(params))
+    sparse = he or labels["draw"] != "usual" or "a" in labels
+    every = params["sgd_every" if sparse else "evaluate_every"]
+    usual_seeds = "start_seeds" if he else "seeds"
+    seeds = params[SEEDS.get(str(labels["draw"]), usual_seeds)]
+    return Spec(algorithm, problem, params["rounds"], seeds, every, KEEP, labels=labels)
 
 
 def sgd(p: Params, split: str, batch: int, local_steps: int = 1, **labels: Label) -> Iterator[Spec]:
     """SGD at every point of its grid."""
     method = "sgd" if local_steps == 1 else f"sgd{local_steps}"
-    for a in map(float, p["rates"]):
-        for fall in map(float, p["falls"]):
-            step = PowerLaw(a, fall)
-            algorithm = common.sgd(split, batch, local_steps, step, clients=int(p["clients"]))
-            point: dict[str, Label] = {"split": split, "method": method, "B": batch, "a": a}
-            yield run(algorithm, p, **labels, **point, p=fall)
+    clients = int(p["clients"])
+    cell: dict[str, Label] = {"split": split, "method": method, "B": batch}
+    for a, fall in grid(p["rates"], p["falls"]):
+        algorithm = common.sgd(split, batch, local_steps, PowerLaw(a, fall), clients=clients)
+        yield run(algorithm, p, **labels, **cell, a=a, p=fall)
+
+
+def grid(rates: Iterable[Any], falls: Iterable[Any]) -> list[tuple[float, float]]:
+    """The points of a grid of SGD: first step sizes, and the exponents with which they fall."""
+    return [*product(map(float, rates), map(float, falls))]
 
 
 def beside_tuned(p: Params, split: str, batch: int) -> Iterator[Spec]:
     """SGD over the fine grid, and with its best point beside SSCA on fresh seeds."""
     clients = int(p["clients"])
     cell: dict[str, Label] = {"split": split, "B": batch}
-    for a in map(float, p["fine_rates"]):
-        for fall in map(float, p["fine_falls"]):
-            algorithm = common.sgd(split, batch, 1, PowerLaw(a, fall), clients=clients)
-            yield run(algorithm, p, draw="tuning", **cell, method="sgd", a=a, p=fall)
+    for a, fall in grid(p["fine_rates"], p["fine_falls"]):
+        algorithm = common.sgd(split, batch, 1, PowerLaw(a, fall), clients=clients)
+        yield run(algorithm, p, draw="tuning", **cell, method="sgd", a=a, p=fall)
     if (split, batch) in CHOSEN:
         step = PowerLaw(*CHOSEN[split, batch])
         tuned = common.sgd(split, batch, 1, step, clients=clients)
@@ -158,5 +177,6 @@ def from_he(p: Params, batch: int) -> Iterator[Spec]:
 @lru_cache(maxsize=64)
 def he_problem(seed: int, *, split: str, **task: Any) -> Problem:
     """The problem of the other runs, its start wider: what the paper may have meant, or not."""
-    known = (digits_problem if split == "samples" else vertical_problem)(seed, **task)
-    return replace(known, w0=WIDER * known.w0, config={**known.config, "start": "He, uniform"})
+    usual = PROBLEMS[split](seed, **task)
+    config = {**usual.config, "start": "He, uniform"}
+    return replace(usual, w0=WIDER * usual.w0, config=config)
