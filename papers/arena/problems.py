@@ -45,7 +45,8 @@ def label_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
     """pair: mean logistic losses of the same outputs for two labels, the first with the ridge."""
     X, Y = batch.data
     z = (X @ w).unsqueeze(-1)
-    return with_ridge(batch.weight @ (softplus(z) - z * Y), w)
+    logistic = softplus(z) - z * Y
+    return with_ridge(batch.weight @ logistic, w)
 
 
 def label_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
@@ -65,13 +66,17 @@ def square_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
 def square_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
     """Gradient of `weights @ square_losses`, a subgradient where an entry is 0."""
     X, y = batch.data
-    slope = (batch.weight * weights[0] * (X @ w - y)) @ X
-    return slope if len(weights) == 1 else slope + weights[1] * w.sign() / RADIUS
+    error = X @ w - y
+    slope = (batch.weight * weights[0] * error) @ X
+    if len(weights) == 1:
+        return slope
+    return slope + weights[1] * w.sign() / RADIUS
 
 
 def with_ridge(losses: Float[Tensor, "2"], w: Float[Tensor, "d"]) -> Float[Tensor, "2"]:
     """The losses, the ridge added to the first."""
-    return torch.stack([losses[0] + 0.5 * RIDGE * (w @ w), losses[1]])
+    ridge = 0.5 * RIDGE * (w @ w)
+    return torch.stack([losses[0] + ridge, losses[1]])
 
 
 NAMES = {"np": "Neyman-Pearson", "pair": "Two tasks", "sparse": "Sparse regression"}
@@ -100,21 +105,31 @@ def arena_problem(
     `stand_in` so many generated people take the place of Adult's files; `ratio` is the weight of g
     over that of f among two objectives.
     """
-    problem = assembled(name, *TASKS[name](seed, stand_in))
-    config = {**problem.config, "form": form}
+    task = TASKS[name](seed, stand_in)
+    problem = assembled(name, *task)
+    problem = replace(problem, config={**problem.config, "form": form})
     if form == "set":
-        alone = replace(problem, losses=lambda w, batch: square_losses(w, batch)[:1])
-        return replace(alone, num_constraints=0, config=config).within(SETS[name])
+        return in_set(problem, SETS[name])
     if form == "objectives":
-        return weighted(replace(problem, num_objectives=2, num_constraints=0, config=config), ratio)
-    return replace(problem, config=config)
+        two_objectives = replace(problem, num_objectives=2, num_constraints=0)
+        return weighted(two_objectives, ratio)
+    return problem
+
+
+def in_set(problem: Problem, allowed: ConvexSet) -> Problem:
+    """The sparse problem whose constraint is a set: its first loss alone."""
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        return square_losses(w, batch)[:1]
+
+    return replace(problem, losses=losses, num_constraints=0).within(allowed)
 
 
 def weighted(problem: Problem, ratio: float) -> Problem:
     """Two objectives as `2 f / (1 + ratio)` and `2 ratio g / (1 + ratio)`: their mean is convex."""
     losses = problem.losses
     gradient = problem.gradient
-    scale = 2 / (1 + ratio), 2 * ratio / (1 + ratio)
+    scale = (2 / (1 + ratio), 2 * ratio / (1 + ratio))
     assert gradient is not None
 
     def scaled(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
@@ -133,27 +148,29 @@ def assembled(
     """The constraint form from the data of training (client after client), validation, test."""
     losses, gradient = FUNCTIONS[name]
     clients = CLIENTS[name]
-    dim = train[0].shape[1]
-    count = len(train)
+    count, dim = train[0].shape
+    columns = len(train)
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         sides = {
             "": problem.data,
-            "val_": problem.heldout[:count],
-            "test_": problem.heldout[count:],
+            "val_": problem.heldout[:columns],
+            "test_": problem.heldout[columns:],
         }
         curves = {}
         for side, rows in sides.items():
             size = len(rows[-1])
             share = w.new_full((size,), 1 / size)
-            curves[f"{side}f"], curves[f"{side}g"] = losses(w, Batch(rows, share))
+            f, g = losses(w, Batch(rows, share))
+            curves[f"{side}f"] = f
+            curves[f"{side}g"] = g
         return curves
 
     return Problem(
         name=f"arena_{name}",
         data=train,
-        rows=torch.arange(len(train[0])).view(clients, -1),
-        sizes=(len(train[0]) // clients,) * clients,
+        rows=torch.arange(count).view(clients, -1),
+        sizes=(count // clients,) * clients,
         losses=losses,
         gradient=gradient,
         num_objectives=1,
@@ -203,16 +220,22 @@ def neyman_pearson_task(seed: int, stand_in: int) -> Made:
     rows = people(stand_in)
     rng = seeded(seed, "split")
     order = torch.randperm(len(rows.y), generator=rng)
-    cut = [int(len(order) * n / ALL) for n in (PEOPLE, JUDGES)]
-    chosen, val, test = order.split([*cut, len(order) - sum(cut)])  # type: ignore[no-untyped-call]
-    table = chosen[split.stratified_iid(rows.y[chosen].long(), CLIENTS["np"], rng)]
-    table = table[:, : len(chosen) // CLIENTS["np"] - 1]  # as wide for every seed
+    chosen_people = len(order) * PEOPLE // ALL
+    judges = len(order) * JUDGES // ALL
+    chosen, val, test = order.tensor_split([chosen_people, chosen_people + judges])
+    clients = CLIENTS["np"]
+    table = chosen[split.stratified_iid(rows.y[chosen].long(), clients, rng)]
+    table = table[:, : len(chosen) // clients - 1]  # as wide for every seed
     config: dict[str, object] = {
         "data": "generated stand-in" if stand_in else "adult",
         "split_by": "seed",
     }
-    train, val, test = (class_parts(rows, side) for side in (table, val[None], test[None]))
-    return train, val, test, config
+    return (
+        class_parts(rows, table),
+        class_parts(rows, val.unsqueeze(0)),
+        class_parts(rows, test.unsqueeze(0)),
+        config,
+    )
 
 
 def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
@@ -223,7 +246,9 @@ def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
 
 
 def with_constant(X: Tensor) -> Tensor:
-    return torch.cat([X, torch.ones_like(X[:, :1])], 1)
+    """The rows with a last entry 1."""
+    constant = torch.ones_like(X[:, :1])
+    return torch.cat([X, constant], 1)
 
 
 def pair_task(seed: int, _: int) -> Made:
@@ -233,11 +258,20 @@ def pair_task(seed: int, _: int) -> Made:
     train, test = split.train_test(table.y, TEST, rng)
     of_clients = split.dirichlet(table.y[train], CLIENTS["pair"], MIXTURE, rng)
     rows, val = held_out(train[of_clients], rng)
-    X = with_constant(table.X.flatten(1).float() / table.X.max())
-    Y = torch.stack([table.y % 2 == 0, table.y >= 5], 1).float()
-    rows = rows.flatten()
-    config: dict[str, object] = {"data": "digits", "split_by": "seed"}
-    return (X[rows], Y[rows]), (X[val], Y[val]), (X[test], Y[test]), config
+    pixels = table.X.flatten(1).float()
+    X = with_constant(pixels / table.X.max())
+    is_even = table.y % 2 == 0
+    is_large = table.y >= 5
+    Y = torch.stack([is_even, is_large], 1).float()
+    return divided((X, Y), rows.flatten(), val, test, "digits")
+
+
+def divided(columns: Parts, rows: Tensor, val: Tensor, test: Tensor, name: str) -> Made:
+    """The columns of some data on the rows of training, of validation and of the test."""
+    train_part, val_part, test_part = (
+        tuple(column[chosen] for column in columns) for chosen in (rows, val, test)
+    )
+    return train_part, val_part, test_part, {"data": name, "split_by": "seed"}
 
 
 def sparse_task(seed: int, _: int) -> Made:
@@ -246,17 +280,17 @@ def sparse_task(seed: int, _: int) -> Made:
     clients = CLIENTS["sparse"]
     truth = torch.zeros(FEATURES)
     signs = 2.0 * torch.randint(2, (int(RADIUS),), generator=rng) - 1
-    truth[torch.randperm(FEATURES, generator=rng)[: len(signs)]] = signs
+    places = torch.randperm(FEATURES, generator=rng)[: len(signs)]
+    truth[places] = signs
     scale = (SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)).exp()
     features = torch.randn(clients, ROWS + TEST_ROWS, FEATURES, generator=rng)
     X = (scale * features).flatten(0, 1)
-    y = X @ truth + torch.randn(len(X), generator=rng)
+    noise = torch.randn(len(X), generator=rng)
+    y = X @ truth + noise
     numbers = torch.arange(len(X)).view(clients, -1)
     rows, val = held_out(numbers[:, :ROWS], rng)
-    rows = rows.flatten()
     test = numbers[:, ROWS:].flatten()
-    config: dict[str, object] = {"data": "generated", "split_by": "seed"}
-    return (X[rows], y[rows]), (X[val], y[val]), (X[test], y[test]), config
+    return divided((X, y), rows.flatten(), val, test, "generated")
 
 
 TASKS: dict[str, Callable[[int, int], Made]] = {

@@ -56,15 +56,15 @@ class Field(NamedTuple):
 
     def tuned(self, method: str, budget: str = "grads") -> Tuned:
         """The configuration that is taken, from validation rows alone."""
-        grid = {
-            config: Tuned(config, trace, column(trace, budget, self.p))
-            for config, trace in self.grids[method].items()
-        }
+        grid = {}
         losses = {}
         violations = {}
-        for config, run in grid.items():
+        for config, trace in self.grids[method].items():
+            run = Tuned(config, trace, column(trace, budget, self.p))
+            violation = excess(run.end("val_g"), self.problem)
+            grid[config] = run
             losses[config] = float(run.end("val_f").mean())
-            violations[config] = float(excess(run.end("val_g"), self.problem).mean())
+            violations[config] = float(violation.mean())
         return grid[best_of(losses, violations)]
 
     def gap(self, run: Tuned) -> Array:
@@ -78,14 +78,15 @@ def fields(traces: Traces, p: Params) -> Iterator[Field]:
     """The problems that have runs, with the methods that have runs on them."""
     optima = sweep(traces, DEFAULTS, "problem", method=REFERENCE)
     for problem in NAMES:
-        if problem in optima:
-            grids = {}
-            for method in METHODS:
-                grid = sweep(traces, DEFAULTS, "config", problem=problem, method=method)
-                if grid:
-                    grids[method] = grid
-            own_passes = {**p, "passes": passes_on(problem, p)}
-            yield Field(problem, optima[problem], grids, own_passes)
+        if problem not in optima:
+            continue
+        grids = {}
+        for method in METHODS:
+            grid = sweep(traces, DEFAULTS, "config", problem=problem, method=method)
+            if grid:
+                grids[method] = grid
+        own_passes = {**p, "passes": passes_on(problem, p)}
+        yield Field(problem, optima[problem], grids, own_passes)
 
 
 def column(trace: Trace, budget: str, p: Params) -> int:
@@ -100,7 +101,8 @@ def column(trace: Trace, budget: str, p: Params) -> int:
     bits = trace.config["bits"]
     rounds = SHARE * (p["passes"] // p["local_steps"])
     limit = rounds * FLOAT_BITS * problem["clients"] * 2 * problem["dim"]
-    paid = trace.rounds * float(bits["bits_up"] + bits["bits_down"]) <= limit
+    per_round = float(bits["bits_up"] + bits["bits_down"])
+    paid = trace.rounds * per_round <= limit
     return int(np.flatnonzero(paid)[-1])
 
 
@@ -114,11 +116,12 @@ def kept(violation: Number) -> bool | None:
 
     False if all of it is above, None if the seeds do not decide.
     """
-    if not np.isfinite([violation.low, violation.high]).all():
-        return None
-    if violation.high <= TOLERANCE:
+    decided = np.isfinite([violation.low, violation.high]).all()
+    if decided and violation.high <= TOLERANCE:
         return True
-    return False if violation.low > TOLERANCE else None
+    if decided and violation.low > TOLERANCE:
+        return False
+    return None
 
 
 def best_of(losses: Mapping[int, float], violations: Mapping[int, float]) -> int:
@@ -126,9 +129,10 @@ def best_of(losses: Mapping[int, float], violations: Mapping[int, float]) -> int
 
     If there is none, the smallest mean violation.
     """
-    fine = {config: loss for config, loss in losses.items() if violations[config] <= ROOM}
-    fine = fine or dict(violations)
-    return min(fine, key=fine.__getitem__)
+    feasible = [config for config in losses if violations[config] <= ROOM]
+    if feasible:
+        return min(feasible, key=losses.__getitem__)
+    return min(violations, key=violations.__getitem__)
 
 
 def derive(traces: Traces, p: Params) -> Quantities:
@@ -144,10 +148,11 @@ def derive(traces: Traces, p: Params) -> Quantities:
 def optimum(field: Field) -> Iterator[Row]:
     """How exact an optimum is, and its violation on test rows."""
     metrics = field.optimum.metrics
-    residual = mean([metrics["residual"][:, -1].max()])
-    violation = mean(excess(metrics["test_g"][:, -1], field.problem), "%")
-    for measure, number in {"residual": residual, "test_excess": violation}.items():
-        yield row(measure, number, problem=field.problem, method=REFERENCE)
+    labels = {"problem": field.problem, "method": REFERENCE}
+    residual = metrics["residual"][:, -1]
+    violation = excess(metrics["test_g"][:, -1], field.problem)
+    yield row("residual", mean([residual.max()]), **labels)
+    yield row("test_excess", mean(violation, "%"), **labels)
 
 
 def contest(field: Field, budget: str) -> Iterator[Row]:
@@ -155,10 +160,12 @@ def contest(field: Field, budget: str) -> Iterator[Row]:
     tuned = {method: field.tuned(method, budget) for method in field.grids}
     gaps = {}
     violations = {}
+    keeps = {}
     for method, run in tuned.items():
         gaps[method] = field.gap(run)
         violations[method] = mean(excess(run.end("test_g"), field.problem), "%")
-    standing = standings(gaps, {method: kept(number) for method, number in violations.items()})
+        keeps[method] = kept(violations[method])
+    standing = standings(gaps, keeps)
     leaders = [method for method in tuned if standing[method] in ("winner", "first")]
     for method, run in tuned.items():
         numbers = {
@@ -181,25 +188,30 @@ def standings(gaps: Mapping[str, Array], keeps: Mapping[str, bool | None]) -> di
     if not keeping:
         return standing
     leader, *followers = keeping
-    different = holm([difference(gaps[method] - gaps[leader]) for method in followers])
-    for method, p in zip(followers, different, strict=True):
+    p_values = [difference(gaps[method] - gaps[leader]) for method in followers]
+    for method, p in zip(followers, holm(p_values), strict=True):
         standing[method] = "behind" if p < ERROR else "open"
     alone = all(standing[method] == "behind" for method in followers)
-    return standing | {leader: "winner" if alone else "first"}
+    standing[leader] = "winner" if alone else "first"
+    return standing
 
 
 def difference(d: Array) -> float:
     """The p-value of a paired t test of no difference."""
     if np.ptp(d) == 0:
         return float(d[0] == 0)
-    return float(scipy.stats.ttest_1samp(d, 0.0).pvalue) if len(d) > 1 else 1.0
+    if len(d) == 1:
+        return 1.0
+    return float(scipy.stats.ttest_1samp(d, 0.0).pvalue)
 
 
 def holm(p: Sequence[float]) -> list[float]:
     """Holm's adjusted p-values: the k-th smallest times m - k + 1, never falling, at most 1."""
     adjusted = [1.0] * len(p)
     largest = 0.0
-    for k, i in enumerate(np.argsort(p)):
-        largest = max(largest, min(1.0, (len(p) - k) * p[i]))
-        adjusted[i] = largest
+    for k, smallest in enumerate(np.argsort(p)):
+        remaining = len(p) - k
+        corrected = min(1.0, remaining * p[smallest])
+        largest = max(largest, corrected)
+        adjusted[smallest] = largest
     return adjusted

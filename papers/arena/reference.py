@@ -110,11 +110,14 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
 
 def doubled(problem: Problem) -> Problem:
     """The same problem in float64."""
-    data, heldout = (
-        tuple(x.double() if x.is_floating_point() else x for x in tensors)
-        for tensors in (problem.data, problem.heldout)
-    )
-    return replace(problem, data=data, heldout=heldout, w0=problem.w0.double())
+    data = tuple(in_float64(x) for x in problem.data)
+    heldout = tuple(in_float64(x) for x in problem.heldout)
+    return replace(problem, data=data, heldout=heldout, w0=in_float64(problem.w0))
+
+
+def in_float64(x: Tensor) -> Tensor:
+    """The same numbers in float64; whole numbers stay what they are."""
+    return x.double() if x.is_floating_point() else x
 
 
 def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Float[Tensor, "d"]:
@@ -131,20 +134,24 @@ def slsqp(problem: Problem, level: float) -> Float[Tensor, "d"]:
     def at(x: Array) -> Tensor:
         return torch.from_numpy(np.asarray(x, float))
 
-    def value(x: Array, loss: int) -> float:
-        return float(problem.mean_losses(at(x))[loss])
+    def f(x: Array) -> float:
+        return float(problem.mean_losses(at(x))[0])
 
-    constraint: dict[str, Any] = {
-        "type": "ineq",
-        "fun": lambda x: level - value(x, 1),
-        "jac": lambda x: -slope(problem, at(x), [0.0, 1.0]).numpy(),
-    }
+    def grad_f(x: Array) -> Array:
+        return slope(problem, at(x), [1.0, 0.0]).numpy()
+
+    def room(x: Array) -> float:
+        return level - float(problem.mean_losses(at(x))[1])
+
+    def grad_room(x: Array) -> Array:
+        return -slope(problem, at(x), [0.0, 1.0]).numpy()
+
     answer = scipy.optimize.minimize(
-        lambda x: value(x, 0),
+        f,
         problem.w0.numpy(),
-        jac=lambda x: slope(problem, at(x), [1.0, 0.0]).numpy(),
+        jac=grad_f,
         method="SLSQP",
-        constraints=[constraint],
+        constraints=[{"type": "ineq", "fun": room, "jac": grad_room}],
         options={"ftol": TIGHT, "maxiter": STEPS},
     )
     return at(answer.x)
@@ -155,7 +162,8 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     assert problem.set is not None
     X = problem.data[0]
     w = problem.w0
-    step = len(X) / float(torch.linalg.matrix_norm(X, ord=2)) ** 2
+    largest = float(torch.linalg.matrix_norm(X, ord=2))
+    step = len(X) / largest**2
     v = w
     theta = 1.0
     for _ in range(STEPS):
@@ -164,7 +172,8 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
         if float(g @ (u - w)) > 0:
             theta = 1.0
         next_theta = (1 + (1 + 4 * theta**2) ** 0.5) / 2
-        v = u + (theta - 1) / next_theta * (u - w)
+        momentum = (theta - 1) / next_theta
+        v = u + momentum * (u - w)
         w = u
         theta = next_theta
     return w
@@ -183,6 +192,6 @@ def residual(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     grad_f = slope(problem, w, [1.0, 0.0])
     grad_g = slope(problem, w, [0.0, 1.0])
     y = (-(grad_f @ grad_g) / (grad_g @ grad_g)).clamp(min=0)
-    start: Tensor = slope(problem, torch.zeros_like(w), [1.0, 0.0])
-    far: Tensor = (grad_f + y * grad_g).norm() / start.norm()
-    return far
+    at_start = slope(problem, torch.zeros_like(w), [1.0, 0.0])
+    relative: Tensor = (grad_f + y * grad_g).norm() / at_start.norm()
+    return relative
