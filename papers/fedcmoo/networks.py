@@ -41,8 +41,10 @@ def channels_last(pictures: Float[Tensor, "*B c h w"]) -> Float[Tensor, "*B c h 
     For one channel the order is the same and only the strides say so.
     """
     if pictures.shape[-3] == 1:
-        return pictures.squeeze(-3).unsqueeze(-1).movedim(-1, -3)
-    return pictures.movedim(-3, -1).contiguous().movedim(-1, -3)
+        plane = pictures.squeeze(-3)
+        return plane.unsqueeze(-1).movedim(-1, -3)
+    innermost = pictures.movedim(-3, -1).contiguous()
+    return innermost.movedim(-1, -3)
 
 
 def encoder_size(module: Tasks) -> int:
@@ -67,9 +69,15 @@ def pair_lenet(
 
     def make() -> Tasks:
         encoder = nn.Sequential(
-            *(nn.Conv2d(1, 10, 3, padding=1), nn.MaxPool2d(2), nn.ReLU()),
-            *(nn.Conv2d(10, 15, 3), nn.MaxPool2d(2), nn.ReLU()),
-            *(nn.Flatten(-3), nn.Linear(540, 50), nn.ReLU()),
+            nn.Conv2d(1, 10, 3, padding=1),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Conv2d(10, 15, 3),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Flatten(-3),
+            nn.Linear(540, 50),
+            nn.ReLU(),
         )
         return Tasks(encoder, [decoder() for _ in range(decoders)])
 
@@ -87,9 +95,17 @@ def pair_cnn(rng: torch.Generator | None = None, *, decoders: int = 2, out: int 
 
     def make() -> Tasks:
         encoder = nn.Sequential(
-            *(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Flatten(-3), nn.Linear(4096, 384), nn.ReLU(), nn.Linear(384, 192), nn.ReLU()),
+            nn.Conv2d(3, 64, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(64, 64, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(-3),
+            nn.Linear(4096, 384),
+            nn.ReLU(),
+            nn.Linear(384, 192),
+            nn.ReLU(),
         )
         return Tasks(encoder, [decoder() for _ in range(decoders)])
 
@@ -136,13 +152,13 @@ class MessagePassing(nn.Module):
         real: Bool[Tensor, "B n"],
     ) -> Float[Tensor, "B dim"]:
         """The code of every molecule; `real` says which atoms are there."""
-        near = (real.unsqueeze(-1) & real.unsqueeze(-2)).to(atoms.dtype)
-        near = near * (1 - torch.eye(real.shape[-1], dtype=atoms.dtype, device=atoms.device))
-        share = near / near.sum(-1, keepdim=True).clamp_min(1)  # of each neighbour u of v
-        hidden = torch.relu(self.edge(edges)) * share.unsqueeze(-1)  # [B, v, u, width]
+        share = share_of_neighbours(real, atoms.dtype)
+        a = torch.relu(self.edge(edges))
+        hidden = a * share.unsqueeze(-1)  # [B, v, u, width]
         h = torch.relu(self.first(atoms))
         for _ in range(self.rounds):
-            h = self.gated(torch.relu(self.root(h) + self.messages(hidden, share, h)), h)
+            m = torch.relu(self.root(h) + self.messages(hidden, share, h))
+            h = self.gated(m, h)
         code = self.last(self.pool(h, real))
         return torch.relu(code)
 
@@ -155,8 +171,10 @@ class MessagePassing(nn.Module):
         """The mean over all other atoms u of A(e_uv) h_u, for every atom v."""
         mixed = hidden.transpose(-1, -2) @ h.unsqueeze(-3)  # [B, v, width, from]
         by_width = self.matrix.weight.view(self.dim, self.dim, -1).permute(2, 0, 1)
-        constant = (share @ h) @ self.matrix.bias.view(self.dim, self.dim)
-        return mixed.flatten(-2) @ by_width.reshape(-1, self.dim) + constant
+        A = by_width.reshape(-1, self.dim)
+        A_0 = self.matrix.bias.view(self.dim, self.dim)
+        constant = (share @ h) @ A_0
+        return mixed.flatten(-2) @ A + constant
 
     def gated(
         self, m: Float[Tensor, "B n dim"], h: Float[Tensor, "B n dim"]
@@ -164,9 +182,19 @@ class MessagePassing(nn.Module):
         """A gated recurrent unit: reset r, update z, candidate c; (1 - z) c + z h."""
         r_in, z_in, c_in = self.gates_in(m).chunk(3, -1)
         r_own, z_own, c_own = self.gates_own(h).chunk(3, -1)
+        r = torch.sigmoid(r_in + r_own)
         z = torch.sigmoid(z_in + z_own)
-        candidate = torch.tanh(c_in + torch.sigmoid(r_in + r_own) * c_own)
-        return (1 - z) * candidate + z * h
+        c = torch.tanh(c_in + r * c_own)
+        return (1 - z) * c + z * h
+
+
+def share_of_neighbours(real: Bool[Tensor, "B n"], dtype: torch.dtype) -> Float[Tensor, "B n n"]:
+    """What each other atom u counts in the mean over the neighbours of v; 0 where one is padded."""
+    both_real = (real.unsqueeze(-1) & real.unsqueeze(-2)).to(dtype)
+    itself = torch.eye(real.shape[-1], dtype=dtype, device=real.device)
+    near = both_real * (1 - itself)
+    count = near.sum(-1, keepdim=True)
+    return near / count.clamp_min(1)
 
 
 class Set2Set(nn.Module):
@@ -186,13 +214,22 @@ class Set2Set(nn.Module):
         question = cell = torch.zeros_like(h[..., 0, :])
         both = torch.cat([question, question], -1)
         for _ in range(self.steps):
-            i, f, g, o = (self.gates_in(both) + self.gates_own(question)).chunk(4, -1)
+            gates = self.gates_in(both) + self.gates_own(question)
+            i, f, g, o = gates.chunk(4, -1)
             cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
             question = torch.sigmoid(o) * torch.tanh(cell)
-            score = (h @ question.unsqueeze(-1)).squeeze(-1).masked_fill(~real, -torch.inf)
-            answer = (torch.softmax(score, -1).unsqueeze(-2) @ h).squeeze(-2)
+            answer = attended(h, question, real)
             both = torch.cat([question, answer], -1)
         return both
+
+
+def attended(
+    h: Float[Tensor, "B n dim"], question: Float[Tensor, "B dim"], real: Bool[Tensor, "B n"]
+) -> Float[Tensor, "B dim"]:
+    """The mean of the atoms, weighed by the softmax of their products with a question."""
+    score = (h @ question.unsqueeze(-1)).squeeze(-1)
+    weight = torch.softmax(score.masked_fill(~real, -torch.inf), -1)
+    return (weight.unsqueeze(-2) @ h).squeeze(-2)
 
 
 def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) -> Tasks:
@@ -203,7 +240,8 @@ def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) 
     """
 
     def make() -> Tasks:
-        return Tasks(MessagePassing(), [nn.Linear(64, 1) for _ in range(decoders)])
+        targets: list[nn.Module] = [nn.Linear(64, 1) for _ in range(decoders)]
+        return Tasks(MessagePassing(), targets)
 
     return started(make, rng)
 
@@ -219,8 +257,10 @@ def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Ta
     module = module.to_empty(device="cpu")
     with torch.no_grad():
         for layer in module.modules():
-            if isinstance(layer, (nn.Linear, nn.Conv2d)):
-                bound = 1 / math.sqrt(layer.weight[0].numel())
-                for parameter in layer.parameters():
-                    parameter.uniform_(-bound, bound, generator=rng)
+            if not isinstance(layer, (nn.Linear, nn.Conv2d)):
+                continue
+            inputs = layer.weight[0].numel()
+            bound = 1 / math.sqrt(inputs)
+            for parameter in layer.parameters():
+                parameter.uniform_(-bound, bound, generator=rng)
     return module

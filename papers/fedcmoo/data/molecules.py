@@ -61,18 +61,20 @@ def qm9() -> Molecules:
         raw = dict(packed)
     targets = raw["target_scaled"].T / 10.0 ** raw["target_decimals"]
     return Molecules(
-        torch.from_numpy(np.ascontiguousarray(targets)),
-        tuple(map(str, raw["target_names"])),
-        torch.from_numpy(raw["z"]),
-        torch.from_numpy(raw["pos"]),
-        _offsets(raw["n_atoms"]),
-        torch.from_numpy(raw["bonds"]),
-        _offsets(raw["n_bonds"]),
+        targets=torch.from_numpy(np.ascontiguousarray(targets)),
+        target_names=tuple(map(str, raw["target_names"])),
+        z=torch.from_numpy(raw["z"]),
+        positions=torch.from_numpy(raw["pos"]),
+        atom_offset=_offsets(raw["n_atoms"]),
+        bonds=torch.from_numpy(raw["bonds"]),
+        bond_offset=_offsets(raw["n_bonds"]),
     )
 
 
 def _offsets(lengths: np.ndarray) -> Int[Tensor, "R+1"]:
-    return torch.from_numpy(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+    """Where the rows of every molecule start, and where those of the last one end."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return torch.from_numpy(np.concatenate([[0], ends]))
 
 
 class Graphs(NamedTuple):
@@ -103,24 +105,27 @@ def sets(train: int = 40_000, test: int = 10_000) -> tuple[Graphs, Graphs]:
         if QM9 is not in the cache.
     """
     molecules = qm9()
-    order = torch.randperm(len(molecules.targets), generator=torch.Generator().manual_seed(0))
+    rng = torch.Generator().manual_seed(0)
+    order = torch.randperm(len(molecules.targets), generator=rng)
     y = targets(molecules)
     y = ((y - y.mean(0)) / y.std(0)).float()
     train_rows = order[HELD : HELD + train]
-    return graphs(molecules, train_rows, y), graphs(molecules, order[:test], y)
+    test_rows = order[:test]
+    return graphs(molecules, train_rows, y), graphs(molecules, test_rows, y)
 
 
 def targets(molecules: Molecules) -> Float[Tensor, "R 11"]:
     """The eleven targets in the units of the tables, float64; energies less those of the atoms."""
-    names = molecules.target_names
-    y = molecules.targets[:, [names.index(name) for name in TARGETS]].clone()
+    columns = [molecules.target_names.index(name) for name in TARGETS]
+    y = molecules.targets[:, columns].clone()
     owner = _owner(molecules.atom_offset)
-    for name, energy in ATOM_ENERGY.items():
-        by_number = torch.zeros(max(ELEMENTS) + 1, dtype=torch.float64)
-        by_number[list(energy)] = torch.tensor(list(energy.values()), dtype=torch.float64)
-        atoms = torch.zeros(len(y), dtype=torch.float64)
-        atoms.index_add_(0, owner, by_number[molecules.z.long()])
-        y[:, TARGETS.index(name)] -= atoms
+    for name, energies in ATOM_ENERGY.items():
+        of_element = torch.zeros(max(ELEMENTS) + 1, dtype=torch.float64)
+        for number, energy in energies.items():
+            of_element[number] = energy
+        of_atom = of_element[molecules.z.long()]
+        of_molecule = torch.zeros(len(y), dtype=torch.float64).index_add_(0, owner, of_atom)
+        y[:, TARGETS.index(name)] -= of_molecule
     return y
 
 
@@ -128,24 +133,29 @@ def graphs(
     molecules: Molecules, rows: Int[Tensor, "R"], y: Float[Tensor, "all 11"], size: int = ATOMS
 ) -> Graphs:
     """Some molecules, each once, as padded graphs of `size` atoms, with their rows of `y`."""
-    slot = torch.full((len(molecules.targets),), -1)
-    slot[rows] = torch.arange(len(rows))
+    count = len(rows)
+    slot = torch.full((len(molecules.targets),), -1)  # of a molecule among the rows
+    slot[rows] = torch.arange(count)
+
     start = molecules.atom_offset
     owner = _owner(start)
     keep = slot[owner] >= 0
-    where = slot[owner[keep]], (torch.arange(len(owner)) - start[owner])[keep]
-    atoms = torch.zeros(len(rows), size, 11, dtype=torch.uint8)
-    atoms[where] = atom_features(molecules)[keep]
-    positions = torch.zeros(len(rows), size, 3)
-    positions[where] = molecules.positions[keep]
-    real = torch.zeros(len(rows), size, dtype=torch.bool)
-    real[where] = True
-    bonds = torch.zeros(len(rows), size, size, dtype=torch.uint8)
+    within = torch.arange(len(owner)) - start[owner]
+    place = (slot[owner[keep]], within[keep])
+    atoms = torch.zeros(count, size, 11, dtype=torch.uint8)
+    atoms[place] = atom_features(molecules)[keep]
+    positions = torch.zeros(count, size, 3)
+    positions[place] = molecules.positions[keep]
+    real = torch.zeros(count, size, dtype=torch.bool)
+    real[place] = True
+
     owner = _owner(molecules.bond_offset)
     keep = slot[owner] >= 0
     molecule = slot[owner[keep]]
-    i, j, order = molecules.bonds[keep].unbind(1)
-    bonds[molecule, i.long(), j.long()] = bonds[molecule, j.long(), i.long()] = order
+    i, j, order = molecules.bonds[keep].long().unbind(1)
+    bonds = torch.zeros(count, size, size, dtype=torch.uint8)
+    bonds[molecule, i, j] = order.to(torch.uint8)
+    bonds[molecule, j, i] = order.to(torch.uint8)
     return Graphs(atoms, bonds, positions, real, y[rows])
 
 
@@ -158,8 +168,9 @@ def atom_features(molecules: Molecules) -> UInt8[Tensor, "atoms 11"]:
     order = order.repeat(2)
     z = molecules.z
 
-    def count(which: Tensor) -> Tensor:
-        return torch.zeros(len(z), dtype=torch.long).index_add_(0, ends, which.long())
+    def count(chosen: Tensor) -> Tensor:
+        """Of every atom, how many of its bonds are chosen."""
+        return torch.zeros(len(z), dtype=torch.long).index_add_(0, ends, chosen.long())
 
     double = count(order == 2)
     triple = count(order == 3)
@@ -167,21 +178,21 @@ def atom_features(molecules: Molecules) -> UInt8[Tensor, "atoms 11"]:
     sp = (triple > 0) | (double > 1)
     sp2 = ~sp & (aromatic | (double == 1))
     sp3 = ~sp & ~sp2 & (z > 1)
-    element = [z == number for number in ELEMENTS]
+    elements = [z == number for number in ELEMENTS]
     hydrogens = count(z[neighbours] == 1) * (z > 1)
-    return torch.stack(
-        [x.to(torch.uint8) for x in (*element, z, aromatic, sp, sp2, sp3, hydrogens)], 1
-    )
+    features = [*elements, z, aromatic, sp, sp2, sp3, hydrogens]
+    return torch.stack([feature.to(torch.uint8) for feature in features], 1)
 
 
 def edges(
     bonds: UInt8[Tensor, "*b n n"], positions: Float[Tensor, "*b n 3"]
 ) -> Float[Tensor, "*b n n 5"]:
     """Numbers of every pair of atoms: four kinds of bond (all 0: none) and the distance."""
-    bond = bonds.unsqueeze(-1) == torch.arange(1, 5, device=bonds.device)
+    kinds = torch.arange(1, 5, device=bonds.device)
+    is_of_kind = bonds.unsqueeze(-1) == kinds
     apart = positions.unsqueeze(-2) - positions.unsqueeze(-3)
     distance = apart.square().sum(-1, keepdim=True).sqrt()
-    return torch.cat([bond.to(positions.dtype), distance], -1)
+    return torch.cat([is_of_kind.to(positions.dtype), distance], -1)
 
 
 def _owner(offset: Int[Tensor, "ends"]) -> Int[Tensor, "atoms"]:

@@ -92,7 +92,8 @@ def multi_mnist(split: str, limit: int | None = None) -> Pairs:
     limit : only the first so many pictures; partners still come from the whole split.
     """
     table = data.mnist(split)
-    partner = torch.randint(len(table.y), (len(table.y),), generator=_rng(split))[:limit]
+    count = len(table.y)
+    partner = torch.randint(count, (count,), generator=_rng(split))[:limit]
     X = beside(table.X[:limit], table.X[partner], side=36, offset=6)
     y = torch.stack([table.y[:limit], table.y[partner]], 1)
     return Pairs(X.unsqueeze(1), y, ("left digit", "right digit"), MNIST_SCALE)
@@ -128,11 +129,17 @@ def cifar10_mnist(split: str, limit: int | None = None) -> Pairs:
     table = data.cifar10(split)
     digit = data.mnist(split)
     count = limit or len(table.X)  # MNIST has more digits
-    X = blended(table.X[:count].permute(0, 3, 1, 2), digit.X[:count])
-    y = torch.stack([table.y[:count], digit.y[:count]], 1)
-    exact = None if table.exact is None else table.exact[:count]
-    names = ("object", "digit")
-    return Pairs(X, y, names, CIFAR10_SCALE, angle=30, nearest=True, mirror=0.4, exact=exact)
+    pictures = table.X[:count].permute(0, 3, 1, 2)
+    return Pairs(
+        X=blended(pictures, digit.X[:count]),
+        y=torch.stack([table.y[:count], digit.y[:count]], 1),
+        names=("object", "digit"),
+        scale=CIFAR10_SCALE,
+        angle=30,
+        nearest=True,
+        mirror=0.4,
+        exact=None if table.exact is None else table.exact[:count],
+    )
 
 
 def beside(
@@ -166,7 +173,8 @@ def blended(
     result = below.clone()
     window = result[:, :, 2 : 2 + SIDE, 2 : 2 + SIDE]
     over = digit.unsqueeze(1)
-    mixed = (OPACITY * over.int() + (255 - OPACITY) * window.int() + 127) // 255
+    weighted = OPACITY * over.int() + (255 - OPACITY) * window.int()
+    mixed = (weighted + 127) // 255  # rounded
     window[:] = torch.where(over > 0, mixed.to(torch.uint8), window)
     return result
 
@@ -187,17 +195,23 @@ def rotated(
     fill : the value, 0-255, of what comes in from outside.
     nearest : take the nearest pixel, in place of bilinear interpolation and rounding.
     """
+    mode = "nearest" if nearest else "bilinear"
     turned = []
-    for pictures, angle in zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True):
-        turn = torch.deg2rad(angle.float())
-        zero = torch.zeros_like(turn)
-        # from the result's coordinates (x to the right, y down) to those of the source
-        matrix = torch.stack([turn.cos(), -turn.sin(), zero, turn.sin(), turn.cos(), zero], -1)
-        where = affine_grid(matrix.view(-1, 2, 3), list(pictures.shape), align_corners=False)
-        mode = "nearest" if nearest else "bilinear"
-        moved = grid_sample(pictures.float() - fill, where, mode=mode, align_corners=False) + fill
-        turned.append(moved.round().clamp(0, 255).to(torch.uint8))
+    for pictures, angles in zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True):
+        turn = torch.deg2rad(angles.float())
+        source = affine_grid(rotation(turn), list(pictures.shape), align_corners=False)
+        moved = grid_sample(pictures.float() - fill, source, mode=mode, align_corners=False)
+        values = (moved + fill).round().clamp(0, 255)
+        turned.append(values.to(torch.uint8))
     return torch.cat(turned)
+
+
+def rotation(turn: Float[Tensor, "R"]) -> Float[Tensor, "R 2 3"]:
+    """From the result's coordinates (x to the right, y down) to those of the source."""
+    cos = turn.cos()
+    sin = turn.sin()
+    zero = torch.zeros_like(turn)
+    return torch.stack([cos, -sin, zero, sin, cos, zero], -1).view(-1, 2, 3)
 
 
 def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, "rows c h h"]:
@@ -218,16 +232,22 @@ def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, 
     fill = 0.0 if pairs.nearest else 255 * pairs.scale.mean[0]
     turned = []
     for _ in range(copies):
-        share = torch.rand(len(pairs.X), generator=rng)
-        angles = pairs.angle * (2 * share - 1)
-        if pairs.nearest:
-            angles = torch.floor((2 * pairs.angle + 1) * share) - pairs.angle
+        angles = drawn_angles(pairs, rng)
         X = rotated(pairs.X, angles, fill=fill, nearest=pairs.nearest)
         if pairs.mirror:
             flip = torch.rand(len(X), generator=rng) < pairs.mirror
             X = torch.where(flip.view(-1, 1, 1, 1), X.flip(-1), X)
         turned.append(X)
     return torch.cat(turned)
+
+
+def drawn_angles(pairs: Pairs, rng: torch.Generator) -> Float[Tensor, "R"]:
+    """An angle for every picture, uniform up to `pairs.angle`; whole where `pairs.nearest`."""
+    share = torch.rand(len(pairs.X), generator=rng)
+    if pairs.nearest:
+        whole = torch.floor((2 * pairs.angle + 1) * share)
+        return whole - pairs.angle
+    return pairs.angle * (2 * share - 1)
 
 
 def _rng(split: str) -> torch.Generator:
