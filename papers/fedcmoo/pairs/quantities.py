@@ -77,10 +77,12 @@ def measures(trace: Trace) -> dict[str, Array]:
 
     Those of round 300, where the authors' demo ends, are those of the end of a shorter run.
     """
-    columns: dict[str, Array] = {}
-    for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
-        if name in trace.metrics:
-            columns[name] = scale(name) * final(trace, name)
+    columns = {}
+    for prefix in ("", "held_"):
+        for curve in CURVES:
+            name = f"{prefix}{curve}"
+            if name in trace.metrics:
+                columns[name] = scale(name) * final(trace, name)
     end = min(END, int(trace.rounds[-1]))
     at_demo = {name: final(trace, name, end=end) for name in CURVES}
     for name in ("accuracy", "accuracy_1", "accuracy_2"):
@@ -112,12 +114,12 @@ def rounds_to(trace: Trace, level: float) -> Array:
         above = np.flatnonzero(curve >= level)
         if len(above) == 0:
             continue
-        index = above[0]
-        if index == 0:
+        first = above[0]
+        if first == 0:
             reached[number] = rounds[0]
             continue
-        step = slice(index - 1, index + 1)
-        reached[number] = np.interp(level, curve[step], rounds[step])
+        around = slice(first - 1, first + 1)
+        reached[number] = np.interp(level, curve[around], rounds[around])
     return reached
 
 
@@ -126,10 +128,11 @@ def decline(accuracies: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Arra
 
     `alone` are the accuracies of models trained in one task alone (the caption of Table 4).
     """
-    losses = []
+    shares = []
     for accuracy, single in zip(accuracies, alone, strict=True):
-        losses.append((np.asarray(single) - np.asarray(accuracy)) / single)
-    return np.asarray(100 * np.mean(losses, axis=0))
+        loss = np.asarray(single) - np.asarray(accuracy)
+        shares.append(loss / single)
+    return np.asarray(100 * np.mean(shares, axis=0))
 
 
 def with_decline(values: pd.DataFrame) -> pd.DataFrame:
@@ -140,15 +143,12 @@ def with_decline(values: pd.DataFrame) -> pd.DataFrame:
     values = values.assign(decline=np.nan)
     if "task" not in values:
         return values
-    single = values[values["method"] == "single"]
     for data in GREY:
-        alone = {}
-        for task in (1, 2):
-            rows = single[(single["data"] == data) & (single["task"] == task)]
-            alone[task] = rows.set_index("seed")[f"accuracy_{task}"]
-        usual = values["data"].eq(data) & values["method"].isin(METHODS) & is_usual(values)
-        seeds = values["seed"]
-        chosen = usual & seeds.isin(alone[1].index) & seeds.isin(alone[2].index)
+        alone = {task: alone_in(values, data, task) for task in (1, 2)}
+        of_data = values["data"] == data
+        usual = values["method"].isin(METHODS) & is_usual(values)
+        on_both = values["seed"].isin(alone[1].index) & values["seed"].isin(alone[2].index)
+        chosen = of_data & usual & on_both
         rows = values[chosen]
         accuracies = [rows["accuracy_1"], rows["accuracy_2"]]
         references = [rows["seed"].map(alone[task]).to_numpy() for task in (1, 2)]
@@ -156,12 +156,22 @@ def with_decline(values: pd.DataFrame) -> pd.DataFrame:
     return values
 
 
+def alone_in(values: pd.DataFrame, data: str, task: int) -> pd.Series[float]:
+    """The accuracy of models trained in one task alone, by seed."""
+    single = values["method"] == "single"
+    of_task = (values["data"] == data) & (values["task"] == task)
+    by_seed = values[single & of_task].set_index("seed")
+    return by_seed[f"accuracy_{task}"]
+
+
 def is_usual(values: pd.DataFrame) -> pd.Series[bool]:
     """Whether runs are those of the methods as they are, no variant and at their own step sizes."""
     usual = pd.Series(True, index=values.index)
     for label in ("losses", "gram", "least_weight"):
         usual &= values[label] == DEFAULTS[label]
-    return usual & values["lr"].isna() if "lr" in values else usual
+    if "lr" in values:
+        usual &= values["lr"].isna()
+    return usual
 
 
 def of_whole_run(trace: Trace) -> dict[str, Number]:
@@ -174,8 +184,8 @@ def of_whole_run(trace: Trace) -> dict[str, Number]:
     public = PUBLIC.get(str(labels["data"]), {}).get(str(labels["method"]))
     as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([labels]))[0]
     if public and as_theirs and trace.rounds[-1] >= END:
-        apart = np.abs(np.subtract(blocks(trace), public))
-        numbers["from_authors"] = exact(apart[1:].max(), "points")
+        distance = np.abs(np.subtract(blocks(trace), public))
+        numbers["from_authors"] = exact(distance[1:].max(), "points")
     if "rejected" in trace.info:
         numbers |= of_guard(trace)
     return numbers
@@ -204,12 +214,13 @@ def growth(trace: Trace) -> float:
 
 def of_guard(trace: Trace) -> dict[str, Number]:
     """In how many rounds it set a model back: of all seeds, and of the seed with the most."""
-    rejected = trace.info["rejected"].sum(1)
+    rejections = trace.info["rejected"]
+    rejected = rejections.sum(1)
     return {
         "judge_rows": exact(trace.config["algorithm"]["judge_rows"], "rows"),
         "rejected": exact(rejected.sum(), "rounds"),
         "rejected_most": exact(rejected.max(), "rounds"),
-        "all_rounds": exact(trace.info["rejected"].size, "rounds"),
+        "all_rounds": exact(rejections.size, "rounds"),
     }
 
 
@@ -229,16 +240,34 @@ def differences(values: pd.DataFrame) -> Iterator[Row]:
             yield from estimates(apart, units, **run, minus="nothing")
 
 
-def compared() -> Iterator[tuple[Labels, Labels, Labels]]:
-    """The pairs of runs that are compared: the labels of their difference, and of both."""
-    pairs = (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda"))
-    for data in DATA:
-        for dropout in (False, True):
-            shared: dict[str, Label] = {"data": data, "dropout": dropout}
-            for name, rival in pairs:
-                ours = {**shared, "method": name}
-                yield {**ours, "minus": rival}, ours, {**shared, "method": rival}
-    data = "mnist_fashion"
+#: The labels of a difference, and of both runs.
+Comparison = tuple[Labels, Labels, Labels]
+
+
+def against(ours: Labels, minus: str, **changed: Label) -> Comparison:
+    """A run minus the same with some labels changed, which `minus` names."""
+    return {**ours, "minus": minus}, ours, {**ours, **changed}
+
+
+def compared() -> Iterator[Comparison]:
+    """The pairs of runs that are compared."""
+    for data, dropout in product(DATA, (False, True)):
+        shared: dict[str, Label] = {"data": data, "dropout": dropout}
+        for name, rival in (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda")):
+            yield against({**shared, "method": name}, rival, method=rival)
+    yield from variants("mnist_fashion")
+    for _, lr in STEP_SIZES:
+        ours = stepped("fedcmoo", "mnist_fashion", lr)
+        for rival in ("fsmgda", "scalarized"):
+            theirs = stepped(rival, "mnist_fashion", lr)
+            yield {**ours, "lr": lr, "minus": rival}, ours, theirs
+    mixed: dict[str, Label] = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
+    for rival in ("fsmgda", "scalarized"):
+        yield against({**mixed, "method": "fedcmoo"}, rival, method=rival)
+
+
+def variants(data: str) -> Iterator[Comparison]:
+    """FedCMOO-Pref without its least weight, and both methods with a one-way Gram matrix."""
     for dropout in (False, True):
         pref: dict[str, Label] = {"data": data, "method": "pref", "dropout": dropout}
         ours = {**pref, "least_weight": False}
@@ -247,11 +276,3 @@ def compared() -> Iterator[tuple[Labels, Labels, Labels]]:
         run: dict[str, Label] = {"data": data, "method": name, "dropout": True}
         ours = {**run, "gram": "one-way"}
         yield {**ours, "minus": "two-way"}, ours, run
-    for _, lr in STEP_SIZES:
-        ours = stepped("fedcmoo", data, lr)
-        for rival in ("fsmgda", "scalarized"):
-            yield {**ours, "lr": lr, "minus": rival}, ours, stepped(rival, data, lr)
-    mixed: dict[str, Label] = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
-    for rival in ("fsmgda", "scalarized"):
-        ours = {**mixed, "method": "fedcmoo"}
-        yield {**ours, "minus": rival}, ours, {**mixed, "method": rival}

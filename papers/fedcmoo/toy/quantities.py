@@ -60,8 +60,9 @@ def gains(traces: Traces) -> Iterator[Row]:
             continue  # with a single exact step both methods are the same
         setting = {"part": "drift", "spread": labels["spread"], "E": labels["E"]}
         fsmgda = run_of(traces, DEFAULTS, **setting, method="fsmgda")
-        gain = ratio(end(fsmgda, "stationarity"), end(trace, "stationarity"))
-        yield row("gain", gain, **setting)
+        of_fsmgda = end(fsmgda, "stationarity")
+        of_fedcmoo = end(trace, "stationarity")
+        yield row("gain", ratio(of_fsmgda, of_fedcmoo), **setting)
 
 
 def rate(trace: Trace) -> Measures:
@@ -71,13 +72,16 @@ def rate(trace: Trace) -> Measures:
 
 def rate_squares(trace: Trace) -> Array:
     """Per seed the mean over the rounds of `|grad F(x) w|^2`, w from before the round."""
-    g_11, g_12, g_22 = (trace.of_rounds(entry) for entry in ("g_11", "g_12", "g_22"))
+    g_11 = trace.of_rounds("g_11")
+    g_12 = trace.of_rounds("g_12")
+    g_22 = trace.of_rounds("g_22")
     later = trace.info["weight_1"]
     start = np.full((len(later), 1), 0.5)
     weights = np.concatenate([start, later[:, :-1]], axis=1)
-    a = weights[:, trace.rounds[:-1] - trace.rounds[0]]
-    b = 1 - a
-    squares = a * a * g_11 + 2 * a * b * g_12 + b * b * g_22
+    evaluated = trace.rounds[:-1] - trace.rounds[0]
+    w_1 = weights[:, evaluated]
+    w_2 = 1 - w_1
+    squares = w_1 * w_1 * g_11 + 2 * w_1 * w_2 * g_12 + w_2 * w_2 * g_22
     return np.asarray(squares.mean(1))
 
 
@@ -87,7 +91,8 @@ def slopes(traces: Traces) -> Iterator[Row]:
         runs = sweep(traces, DEFAULTS, "T", part="rate", method=method)
         if len(runs) > 1:
             squares = np.stack([rate_squares(trace) for trace in runs.values()])
-            slope, _ = np.polyfit(np.log([*runs]), np.log(squares), 1)
+            log_T = np.log([*runs])
+            slope, _ = np.polyfit(log_T, np.log(squares), 1)
             yield row("slope", mean(slope), part="rate", method=method)
 
 
@@ -121,13 +126,16 @@ def tolerated(epsilon: float) -> float:
         mu, _ = balance(np.ones(2), losses)
         return float(mu) - epsilon
 
-    return float(np.exp(scipy.optimize.brentq(excess, 0, 100)))
+    log_ratio = scipy.optimize.brentq(excess, 0, 100)
+    return float(np.exp(log_ratio))
 
 
 def scale(trace: Trace) -> Measures:
     """The losses at the end, the first without its factor, and the weight of the first."""
     factor = trace.config["problem"]["scale"]
-    weight = end(trace, "weight_1") if "weight_1" in trace.info else np.full(2, 0.5)
+    weight = np.full(2, 0.5)
+    if "weight_1" in trace.info:
+        weight = end(trace, "weight_1")
     return {
         "f_1": end(trace, "f_1") / factor,
         "f_2": end(trace, "f_2"),
@@ -140,5 +148,6 @@ def probe(trace: Trace) -> Measures:
     error = trace.info["error"]
     measured: dict[str, Any] = {"points": exact(error.size), "error": error.max(1)}
     for step in ("", "_1", "_2", "_3"):
-        measured[f"falls{step}"] = (trace.info[f"change{step}"] < 0).mean(1)
+        falls = trace.info[f"change{step}"] < 0
+        measured[f"falls{step}"] = falls.mean(1)
     return measured
