@@ -78,7 +78,15 @@ def of_problem(theirs: Spec, ours: Spec) -> list[str]:
 
 
 def is_same(theirs: Any, ours: Any) -> bool:
-    """Whether two values hold the same: tensors to the last bit, functions by their code."""
+    """Whether two values hold the same: tensors to the last bit, functions by their code.
+
+    Records are compared field by field: it makes no difference whether two fields share an object.
+    """
+    if is_dataclass(ours) and not isinstance(ours, type):
+        if type(theirs) is not type(ours):
+            return False
+        names = [field.name for field in fields(ours) if field.compare]
+        return all(is_same(getattr(theirs, name), getattr(ours, name)) for name in names)
     walks = []
     for value in (theirs, ours):
         walk = Walk()

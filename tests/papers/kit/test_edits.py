@@ -151,6 +151,14 @@ def test_what_gives_the_stored_data_is_no_edit(form):
     assert difference(replace(HARD, lr=0.3), UNEDITED[form]) == ""
 
 
+def test_fields_that_share_an_object_are_no_edit():
+    sharing = RandK(0.5)
+    shared = replace(HARD, uplink=sharing, downlink=sharing)
+    separate = replace(HARD, uplink=RandK(0.5), downlink=RandK(0.5))
+    assert edits.is_same(shared, separate)
+    assert not edits.is_same(shared, replace(separate, downlink=RandK(0.6)))
+
+
 class Computed(Exception):
     """Runs were computed."""
 
