@@ -22,6 +22,8 @@ EQUAL = "FedCMOO's step size in both, on the authors' network"
 #: The commits that had the rules of C13 before the seeds 700 to 702 were drawn.
 COMMIT = "9d7dcaf7"
 COMMIT_SCALE_FREE = "d466fb51"
+#: The commit that had the rule of C7 before the seeds 703 to 705 were drawn.
+COMMIT_PROGRESS = "bfc23f53"
 #: The rounds of Figure 11 and of Table 3 are not printed: those of the authors' demo.
 NEEDS = Needs(paper={"rounds": 300, "problem.clients": 100})
 FORTY_NEEDS = Needs(paper={**NEEDS.paper, "problem.data": "celeba"})
@@ -109,6 +111,7 @@ CLAIMS = (
         wording="In a round, local training of FedCMOO lowers the clients' own losses and raises "
         "their own accuracies more than FSMGDA's local training from the same models.",
         rule=c7("printed"),
+        rule_fixed=COMMIT_PROGRESS,
         runs=names(probe="progress", data=[*GREY]),
         figure="figure_11",
         needs=NEEDS,
@@ -119,6 +122,7 @@ CLAIMS = (
                 c7("equal"),
                 names(probe="progress", data=[*GREY], steps="equal"),
                 NEEDS,
+                rule_fixed=COMMIT_PROGRESS,
             ),
         ),
     ),
