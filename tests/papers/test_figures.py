@@ -122,7 +122,7 @@ MISLABELLED = [
 EDITS = {
     "cmoo_pairs": ("dropout", 'hue="method", style="dropout"', 'hue="dropout"'),
     "cmoo_sweeps": ("figure_2", 'hue="method", col="data"', 'hue="data", col="method"'),
-    "cmoo_probe": ("equal_steps", 'y="gain", hue="method"', 'y="gain", hue="data"'),
+    "cmoo_probe": ("figure_11", 'gains, hue="method"', 'gains, hue="data"'),
 }
 
 
