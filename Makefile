@@ -67,11 +67,11 @@ pdf: $(STAMP)
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) tests/built
 
-# Two at a time, the longest first; the tests of each are a single process. The last ones start two
-# processes each, which fill both cores to the end.
+# Three at a time on two cores, the longest first, each a single process: who waits for a kernel to start
+# leaves its core to the others.
 test: bytecode
-	@$(MAKE) --no-print-directory --keep-going -j 2 --output-sync=line \
-		studies library pages types lint nbval quick
+	@$(MAKE) --no-print-directory --keep-going -j 3 JOBS=1 --output-sync=line \
+		studies library nbval pages types quick lint
 
 library studies pages: WORKERS = 0
 library: TESTS = fedlib tests/fedlib
@@ -100,7 +100,7 @@ federation: $(STAMP)
 # A pytest call of its own: xdist does not get on with nbval. The addopts of pyproject.toml (doctests,
 # import mode) are for Python files, and a kernel's own warnings are not ours.
 nbval: bytecode
-	@printf '%s\n' $(VALIDATED) | xargs -P $(JOBS) -n 3 $(BIN)/python -m pytest -o addopts= -W default \
+	@printf '%s\n' $(VALIDATED) | xargs -P $(JOBS) -n $(if $(filter 1,$(JOBS)),100,3) $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 
