@@ -12,18 +12,20 @@ The run of a row of a table is found by its values. Curves that a note computes 
 stored run: their labels are not held against anything.
 """
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from matplotlib.colors import to_hex
 
 from papers import STUDIES
-from papers.kit import plot, store
+from papers.kit import edits, plot, store
 from tests.helpers import drawn_artists, stored_values
 from tests.helpers.drawn_runs import NamedRuns, exchanged
 from tests.helpers.page_figures import (
     changed_figure,
     executed,
+    experiment_of,
     figures_of,
     source_of,
     stored_runs,
@@ -235,6 +237,17 @@ def test_hard_and_soft_switching_have_their_colours(name):
                 words = text.get_text()
                 if words in colors and len(legend.get_texts()) == len(colors):
                     assert to_hex(handle.get_color()) == colors[words], f"{figure}: {words}"
+
+
+@pytest.mark.parametrize("name", [name for name in SHOWING if "page.run(" in source_of(name)])
+def test_an_unedited_experiment_is_the_studys(name):
+    page, problem, algorithms = experiment_of(name)
+    declared = page.study.runs_of(page.params)
+    specs = {}
+    for run, algorithm in algorithms.items():
+        spec = declared[run]
+        specs[run] = replace(spec, algorithm=algorithm, problem=problem or spec.problem)
+    assert edits.of_runs(specs, declared) == {}
 
 
 @pytest.mark.parametrize("name", EDITS)
