@@ -197,7 +197,7 @@ SHORTENED = {
         {"steps": [20], "ratios": [2.0]},
         Query.of("lead", data="multi_mnist", steps=20, minus="fewest"),
     ),
-    "fw_rates": ({"shares": [0.2]}, "share_mclr_L0.01_p0.2.mean_loss"),
+    "fw_rates": ({"shares": [0.2]}, "pair_fedfw_L0.1.x"),
     "fw_tables": ({"lambdas": [0.01]}, "mclr_pictures_labels_l2_fedfw.lam"),
     "ssca_convergence": ({"batches": [10], "levels": [0.6]}, "samples_ssca_B10_minus_sgd.area"),
     "ssca_long": (

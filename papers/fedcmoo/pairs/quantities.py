@@ -47,7 +47,6 @@ UNITS = {
     "loss": "",
     "accuracy": "%",
     "worst": "%",
-    "gap": "points",
     "rounds": "rounds",
     "decline": "%",
 }
@@ -73,7 +72,7 @@ def unit(measure: str) -> str:
 
 
 def measures(trace: Trace) -> dict[str, Array]:
-    """Final values of a run, the worse task, the gap between both, and rounds, by seed.
+    """Final values of a run, the worse task, and rounds, by seed.
 
     Those of round 300, where the authors' demo ends, are those of the end of a shorter run.
     """
@@ -89,7 +88,6 @@ def measures(trace: Trace) -> dict[str, Array]:
         columns[f"{name}_{END}"] = scale(name) * at_demo[name]
     columns[f"loss_ratio_{END}"] = at_demo["loss_2"] / at_demo["loss_1"]
     columns["worst"] = np.minimum(columns["accuracy_1"], columns["accuracy_2"])
-    columns["gap"] = columns["accuracy_1"] - columns["accuracy_2"]
     columns["loss_ratio"] = columns["loss_2"] / columns["loss_1"]
     for level in LEVELS:
         columns[f"rounds_{level}"] = rounds_to(trace, level)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedcmoo.common import halves_apart
@@ -16,7 +14,6 @@ from papers.kit.numbers import Number, mean
 from papers.kit.quantities import Labels, Quantities, Row, row
 from papers.kit.study import Params, Traces
 
-WINDOW = 10  # rounds of a running mean
 EXCHANGES = {"two_way": "two-way", "one_way": "one-way"}
 #: How Jacobians are compressed, in words.
 COMPRESSIONS = {
@@ -87,10 +84,3 @@ def over_rounds(gain: str, values: Array) -> Number:
     if gain.startswith("accuracy"):
         return mean(100 * values.mean(1), "points")
     return mean(values.mean(1))
-
-
-def running(values: Array, window: int = WINDOW) -> Array:
-    """Means over `window` successive rounds, `[S, T - window + 1]`; over all of fewer rounds."""
-    width = min(window, values.shape[1])
-    windows = np.lib.stride_tricks.sliding_window_view(values, width, axis=1)
-    return np.asarray(windows.mean(-1))

@@ -10,7 +10,7 @@ import numpy as np
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedcmoo.common import METHODS, halves_apart
-from papers.fedcmoo.qm9.runs import DEFAULTS, LOSSES, TASKS
+from papers.fedcmoo.qm9.runs import DEFAULTS, LOSSES
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.quantities import Quantities, Row, row, run_of
@@ -108,7 +108,7 @@ def after(trace: Trace, curve: str, number: int) -> Array:
 
 
 def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
-    """Losses of every method after its rounds, those minus FSMGDA's, and tasks that are lower.
+    """Losses of every method after its rounds, and those minus FSMGDA's.
 
     Also each method's losses on two halves of its seeds.
     """
@@ -120,11 +120,8 @@ def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
         yield row("loss", mean(losses[method]["loss"]), method=method, at=at)
     for method in ("fedcmoo", "pref"):
         gaps = {loss: losses[method][loss] - losses["fsmgda"][loss] for loss in LOSSES}
-        lower = np.sum([gaps[f"loss_{task}"] < 0 for task in TASKS], axis=0)
-        numbers = {loss: mean(gap) for loss, gap in gaps.items()}
-        numbers["lower"] = mean(lower, "of 11 tasks")
-        for measure, number in numbers.items():
-            yield row(measure, number, method=method, at=at, minus="fsmgda")
+        for loss, gap in gaps.items():
+            yield row(loss, mean(gap), method=method, at=at, minus="fsmgda")
         for loss, values in losses[method].items():
             nothing = halves_apart(values)
             if len(nothing):

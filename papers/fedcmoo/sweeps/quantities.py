@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from fedlib.weights.preference import balancing
-from papers.fedcmoo.common import GREY
+from papers.fedcmoo.common import GREY, halves_apart
 from papers.fedcmoo.sweeps.runs import DEFAULTS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
@@ -28,17 +26,12 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 
 def measures(trace: Trace) -> dict[str, Number]:
-    """Final accuracies, and how near the final test losses are to the preference.
-
-    `quotient` is F_1 / F_2, `mu` the divergence of (r_1 F_1, r_2 F_2) from equal shares.
-    """
-    numbers = {
-        curve: mean(final(trace, curve)) for curve in ("accuracy", "accuracy_1", "accuracy_2")
-    }
+    """Final accuracies; with a preference also `quotient`, F_1 / F_2 of the final test losses."""
+    numbers = {}
+    for curve in ("accuracy", "accuracy_1"):
+        numbers[curve] = mean(final(trace, curve))
     if "ratio" in kit.labels_of(trace):
-        losses = np.stack([final(trace, "loss_1"), final(trace, "loss_2")], axis=1)
-        numbers["quotient"] = mean(losses[:, 0] / losses[:, 1])
-        numbers["mu"] = mean(imbalance(losses, ratios_of(trace)))
+        numbers["quotient"] = mean(quotient(trace))
     return numbers
 
 
@@ -48,16 +41,9 @@ def final(trace: Trace, curve: str) -> Array:
     return np.asarray(trace.metrics[curve][:, late].mean(1))
 
 
-def ratios_of(trace: Trace) -> tuple[float, float]:
-    """The preference of a run, (r_1, r_2)."""
-    r_1, r_2 = trace.config["algorithm"]["preference"]["ratios"]
-    return float(r_1), float(r_2)
-
-
-def imbalance(losses: Array, ratios: tuple[float, float]) -> list[float]:
-    """The divergence mu for some losses, a row a seed, and a preference."""
-    preference = torch.tensor(ratios).double()
-    return [float(balancing(torch.tensor(of_seed), preference)[1]) for of_seed in losses]
+def quotient(trace: Trace) -> Array:
+    """F_1 / F_2 of the final test losses, by seed."""
+    return final(trace, "loss_1") / final(trace, "loss_2")
 
 
 def slopes_on(data: str, traces: Traces) -> Iterator[Row]:
@@ -69,16 +55,11 @@ def slopes_on(data: str, traces: Traces) -> Iterator[Row]:
     if len(runs) < 2:
         return
     preferences = np.log([*runs])
-    quotients = np.log([final(run, "loss_1") / final(run, "loss_2") for run in runs.values()])
-    yield row("slope", mean(slopes(preferences, quotients)), data=data)
-    null = mean(slopes(preferences, kit.permuted(quotients)))
-    yield row("slope", null, data=data, order="permuted")
-
-
-def slopes(x: Array, y: Array) -> Array:
-    """The least squares slope of every column of y over x."""
-    centred = x - x.mean()
-    return np.asarray(centred @ y / (centred @ centred))
+    quotients = np.log([quotient(run) for run in runs.values()])
+    slope, _ = np.polyfit(preferences, quotients, 1)
+    null, _ = np.polyfit(preferences, kit.permuted(quotients), 1)
+    yield row("slope", mean(slope), data=data)
+    yield row("slope", mean(null), data=data, order="permuted")
 
 
 def leads_on(data: str, traces: Traces, p: Params) -> Iterator[Row]:
@@ -93,9 +74,8 @@ def leads_on(data: str, traces: Traces, p: Params) -> Iterator[Row]:
         leads[steps] = 100 * (final(ours, "accuracy") - final(theirs, "accuracy"))
         yield row("lead", mean(leads[steps], "points"), data=data, steps=steps)
     most = max(leads)
-    growth = mean(leads[most] - leads[min(leads)], "points")
-    yield row("lead", growth, data=data, steps=most, minus="fewest")
-    pairs = max(2, len(leads[most]) // 2)
-    if len(leads[most]) > 2:
-        null = mean(leads[most][:pairs] - leads[most][-pairs:], "points")
-        yield row("lead", null, data=data, steps=most, minus="nothing")
+    growth = leads[most] - leads[min(leads)]
+    yield row("lead", mean(growth, "points"), data=data, steps=most, minus="fewest")
+    null = halves_apart(leads[most])
+    if len(null):
+        yield row("lead", mean(null, "points"), data=data, steps=most, minus="nothing")

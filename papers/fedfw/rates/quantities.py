@@ -91,20 +91,15 @@ def early_surrogate(trace: Trace) -> Array:
 
 
 def of_counterexample(trace: Trace) -> dict[str, Number]:
-    """Where a run ends, and its distance from the minimizer after a tenth of the rounds and there.
-
-    `nearer` is the former distance minus the latter.
-    """
+    """Where a run ends, and its distance from the minimizer: early, after a tenth, and there."""
     models = trace.metrics["x"]
     tenth = np.searchsorted(trace.rounds, 0.1 * trace.rounds[-1])
-    early = apart(models[:, tenth])
-    late = apart(models[:, -1])
+    final = models[:, -1]
     return {
-        "farthest": exact(np.abs(models[:, -1]).max()),
-        "x": mean(models[:, -1]),
-        "early": mean(early),
-        "late": mean(late),
-        "nearer": mean(early - late),
+        "farthest": exact(np.abs(final).max()),
+        "x": mean(final),
+        "early": mean(apart(models[:, tenth])),
+        "late": mean(apart(final)),
     }
 
 
@@ -125,11 +120,6 @@ def measures(trace: Trace) -> dict[str, Number]:
             values["least_gap"] = least_gaps(trace)
         case "nuclear":
             values["late_gap"] = trace.late("fw_gap")
-        case "share":
-            values["mean_loss"] = over("loss")(trace)
-        case "penalty":
-            values["early_gap"] = early_gap(trace)
-            values["early_surrogate"] = early_surrogate(trace)
     return {name: mean(value) for name, value in values.items()}
 
 
