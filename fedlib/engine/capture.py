@@ -17,6 +17,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from fedlib.core.problem import Batch, pullback
+from fedlib.engine.pooling import pool_by_rows
 
 VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
 #: One thread at a time captures or compiles: torch then patches functions that all threads share.
@@ -146,7 +147,7 @@ class CapturedGradient:
 
     def _capture(self, inputs: tuple[Any, ...]) -> Callable[..., Any]:
         try:
-            captured = capture(self._plain, *inputs, passes=(merge_equal_nodes,))
+            captured = capture(self._plain, *inputs, passes=(merge_equal_nodes, pool_by_rows))
             gradient = captured(*inputs)
         except RuntimeError:
             return self._plain
