@@ -17,6 +17,7 @@ from fedlib.core.trace import Array
 from papers.fedcmoo.common import GREY, METHODS, final
 from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, STEP_SIZES, stepped
 from papers.kit import quantities as kit
+from papers.kit.crossings import rounds_to
 from papers.kit.numbers import Number, exact
 from papers.kit.quantities import Label, Labels, Quantities, Row, estimates
 from papers.kit.study import Params, Traces
@@ -42,7 +43,9 @@ SOURCE = {"multi_mnist": "public code, run as it stands", "mnist_fashion": "plot
 END = BLOCK * BLOCKS  # rounds of these curves
 
 LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
-CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
+ACCURACIES = ("accuracy", "accuracy_1", "accuracy_2")
+CURVES = (*ACCURACIES, "loss", "loss_1", "loss_2")
+MEASURED = (*CURVES, *(f"held_{curve}" for curve in CURVES))
 UNITS = {
     "loss": "",
     "accuracy": "%",
@@ -76,49 +79,27 @@ def measures(trace: Trace) -> dict[str, Array]:
 
     Those of round 300, where the authors' demo ends, are those of the end of a shorter run.
     """
-    columns = {}
-    for prefix in ("", "held_"):
-        for curve in CURVES:
-            name = f"{prefix}{curve}"
-            if name in trace.metrics:
-                columns[name] = scale(name) * final(trace, name)
-    end = min(END, int(trace.rounds[-1]))
-    at_demo = {name: final(trace, name, end=end) for name in CURVES}
-    for name in ("accuracy", "accuracy_1", "accuracy_2"):
-        columns[f"{name}_{END}"] = scale(name) * at_demo[name]
-    columns[f"loss_ratio_{END}"] = at_demo["loss_2"] / at_demo["loss_1"]
+    present = [name for name in MEASURED if name in trace.metrics]
+    columns = {name: value_at(trace, name) for name in present}
+    demo_end = min(END, int(trace.rounds[-1]))
+    for name in ACCURACIES:
+        columns[f"{name}_{END}"] = value_at(trace, name, demo_end)
+    loss_1 = value_at(trace, "loss_1", demo_end)
+    loss_2 = value_at(trace, "loss_2", demo_end)
+    columns[f"loss_ratio_{END}"] = loss_2 / loss_1
     columns["worst"] = np.minimum(columns["accuracy_1"], columns["accuracy_2"])
     columns["loss_ratio"] = columns["loss_2"] / columns["loss_1"]
+    errors = -100 * trace.metrics["accuracy"]
     for level in LEVELS:
-        columns[f"rounds_{level}"] = rounds_to(trace, level)
+        levels = np.full(len(errors), -level)
+        columns[f"rounds_{level}"] = rounds_to(trace.rounds, errors, levels)
     return columns
 
 
-def scale(measure: str) -> int:
-    """What turns a share of correct answers into %."""
-    return 100 if "accuracy" in measure else 1
-
-
-def rounds_to(trace: Trace, level: float) -> Array:
-    """Per seed the round in which the mean test accuracy first reaches `level` %, T if none does.
-
-    Between two evaluations the curve is taken as straight. T in place of "never" makes differences
-    between runs smaller than they are, not larger.
-    """
-    curves = 100 * trace.metrics["accuracy"]
-    rounds = trace.rounds
-    reached = np.full(len(curves), float(rounds[-1]))
-    for number, curve in enumerate(curves):
-        above = np.flatnonzero(curve >= level)
-        if len(above) == 0:
-            continue
-        first = above[0]
-        if first == 0:
-            reached[number] = rounds[0]
-            continue
-        around = slice(first - 1, first + 1)
-        reached[number] = np.interp(level, curve[around], rounds[around])
-    return reached
+def value_at(trace: Trace, name: str, end: int | None = None) -> Array:
+    """The final value of a curve by seed, or that of an earlier `end`; accuracies in %."""
+    value = final(trace, name, end=end)
+    return 100 * value if "accuracy" in name else value
 
 
 def decline(accuracies: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
@@ -128,7 +109,7 @@ def decline(accuracies: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Arra
     """
     shares = []
     for accuracy, single in zip(accuracies, alone, strict=True):
-        loss = np.asarray(single) - np.asarray(accuracy)
+        loss = np.subtract(single, accuracy)
         shares.append(loss / single)
     return np.asarray(100 * np.mean(shares, axis=0))
 
@@ -141,24 +122,24 @@ def with_decline(values: pd.DataFrame) -> pd.DataFrame:
     values = values.assign(decline=np.nan)
     if "task" not in values:
         return values
+    usual = values["method"].isin(METHODS) & is_usual(values)
     for data in GREY:
-        alone = {task: alone_in(values, data, task) for task in (1, 2)}
-        of_data = values["data"] == data
-        usual = values["method"].isin(METHODS) & is_usual(values)
-        on_both = values["seed"].isin(alone[1].index) & values["seed"].isin(alone[2].index)
-        chosen = of_data & usual & on_both
-        rows = values[chosen]
-        accuracies = [rows["accuracy_1"], rows["accuracy_2"]]
-        references = [rows["seed"].map(alone[task]).to_numpy() for task in (1, 2)]
-        values.loc[chosen, "decline"] = decline(accuracies, references)
+        of_data = usual & (values["data"] == data)
+        seeds = values["seed"]
+        alone_1 = seeds.map(alone_in(values, data, 1))
+        alone_2 = seeds.map(alone_in(values, data, 2))
+        accuracies = [values["accuracy_1"], values["accuracy_2"]]
+        declines = decline(accuracies, [alone_1, alone_2])
+        values.loc[of_data, "decline"] = declines[of_data]
     return values
 
 
 def alone_in(values: pd.DataFrame, data: str, task: int) -> pd.Series[float]:
     """The accuracy of models trained in one task alone, by seed."""
     single = values["method"] == "single"
-    of_task = (values["data"] == data) & (values["task"] == task)
-    by_seed = values[single & of_task].set_index("seed")
+    on_data = values["data"] == data
+    in_task = values["task"] == task
+    by_seed = values[single & on_data & in_task].set_index("seed")
     return by_seed[f"accuracy_{task}"]
 
 
@@ -174,16 +155,19 @@ def is_usual(values: pd.DataFrame) -> pd.Series[bool]:
 
 def of_whole_run(trace: Trace) -> dict[str, Number]:
     """What no seed has alone: rounds, growth of the loss, the distance from the authors' code."""
+    labels = kit.labels_of(trace)
+    last_round = trace.rounds[-1]
     numbers = {
-        "rounds": exact(trace.rounds[-1], "rounds"),
+        "rounds": exact(last_round, "rounds"),
         "growth": exact(growth(trace)),
     }
-    labels = kit.labels_of(trace)
-    public = PUBLIC.get(str(labels["data"]), {}).get(str(labels["method"]))
+    public_of_data = PUBLIC.get(str(labels["data"]), {})
+    public = public_of_data.get(str(labels["method"]))
     as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([labels]))[0]
-    if public and as_theirs and trace.rounds[-1] >= END:
+    if public and as_theirs and last_round >= END:
         distance = np.abs(np.subtract(blocks(trace), public))
-        numbers["from_authors"] = exact(distance[1:].max(), "points")
+        farthest = distance[1:].max()
+        numbers["from_authors"] = exact(farthest, "points")
     if "rejected" in trace.info:
         numbers |= of_guard(trace)
     return numbers
@@ -192,12 +176,9 @@ def of_whole_run(trace: Trace) -> dict[str, Number]:
 def blocks(trace: Trace) -> list[float]:
     """The mean test accuracy of a run in %, over seeds and each thirty rounds; nan where none."""
     accuracy = 100 * trace.metrics["accuracy"].mean(0)
-    means = []
-    for number in range(BLOCKS):
-        start = BLOCK * number
-        inside = (trace.rounds > start) & (trace.rounds <= start + BLOCK)
-        means.append(float(accuracy[inside].mean()) if inside.any() else np.nan)
-    return means
+    block = (trace.rounds - 1) // BLOCK  # -1 of the start
+    means = pd.Series(accuracy).groupby(block).mean()
+    return means.reindex(range(BLOCKS)).tolist()
 
 
 def growth(trace: Trace) -> float:
@@ -206,8 +187,11 @@ def growth(trace: Trace) -> float:
     The authors' code sets a model back whose training loss has grown by half in a round.
     """
     loss = trace.metrics["loss"]
-    previous = np.where(loss[:, :-1] > 0, loss[:, :-1], np.inf)
-    return float((loss[:, 1:] / previous).max(initial=0.0))
+    earlier = loss[:, :-1]
+    later = loss[:, 1:]
+    positive = np.where(earlier > 0, earlier, np.inf)
+    factors = later / positive
+    return float(factors.max(initial=0.0))
 
 
 def of_guard(trace: Trace) -> dict[str, Number]:
@@ -226,16 +210,20 @@ def differences(values: pd.DataFrame) -> Iterator[Row]:
     """Differences of two runs: labelled as the first, and by what it is held against."""
     for labels, ours, theirs in compared():
         apart = kit.minus(values, DEFAULTS, ours, theirs)
-        if apart.empty:
-            continue
-        units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
-        yield from estimates(apart, units, **labels)
+        yield from in_points(apart, labels)
     for data, method, dropout in product(GREY, METHODS, (False, True)):
         run: dict[str, Label] = {"data": data, "method": method, "dropout": dropout}
         apart = kit.halves_apart(values, DEFAULTS, run)
-        if len(apart):
-            units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
-            yield from estimates(apart, units, **run, minus="nothing")
+        yield from in_points(apart, {**run, "minus": "nothing"})
+
+
+def in_points(apart: pd.DataFrame, labels: Labels) -> list[Row]:
+    """The rows of differences by seed; those of a share in % are in points."""
+    if apart.empty:
+        return []
+    units = {measure: unit(measure) for measure in apart}
+    points = {measure: "points" for measure, name in units.items() if name == "%"}
+    return estimates(apart, units | points, **labels)
 
 
 #: The labels of a difference, and of both runs.

@@ -26,6 +26,7 @@ from papers.fedfw.cells import (
     labels_of_cell,
     run_as_traced,
 )
+from papers.kit.crossings import rounds_to
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import (
     Quantities,
@@ -153,8 +154,9 @@ def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
         if lam not in augmented:
             continue
         for level in LEVELS:
-            rounds = rounds_to(trace, level)
-            differences.append(rounds_to(augmented[lam], level) - rounds)
+            rounds = rounds_to_share(trace, level)
+            augmented_rounds = rounds_to_share(augmented[lam], level)
+            differences.append(augmented_rounds - rounds)
             if len(rounds) > 2:
                 nothing.append(first_minus_last(rounds))
     for minus, values in {"fedfw": differences, "nothing": nothing}.items():
@@ -164,22 +166,10 @@ def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
             yield row("rounds", number, **labels, method="plus", minus=minus)
 
 
-def rounds_to(trace: Trace, level: float) -> Array:
-    """The round at which each loss first falls to a share of its start; the last if it never does.
-
-    Between two evaluations a curve is taken as straight.
-    """
-    reached = []
-    for loss in trace.metrics["loss"]:
-        bound = level * loss[0]
-        below = np.flatnonzero(loss <= bound)
-        if len(below) == 0:
-            reached.append(trace.rounds[-1])
-            continue
-        first = below[0]
-        around = slice(max(first - 1, 0), first + 1)
-        reached.append(np.interp(-bound, -loss[around], trace.rounds[around]))
-    return np.array(reached, float)
+def rounds_to_share(trace: Trace, level: float) -> Array:
+    """Per seed the round in which the training loss first falls to a share of its start."""
+    loss = trace.metrics["loss"]
+    return rounds_to(trace.rounds, loss, level * loss[:, 0])
 
 
 def gap_of(

@@ -13,6 +13,7 @@ import pandas as pd
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.kit import crossings
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.quantities import (
@@ -95,20 +96,10 @@ def compared_measures(trace: Trace, p: Params) -> dict[str, Array]:
 
 
 def rounds_to(trace: Trace, level: float) -> Array:
-    """Per seed the round in which the cost first falls to a level, T if it does not, `[S]`.
-
-    Between two evaluations the curve is taken as straight.
-    """
-    rounds = trace.rounds
-    reached = np.full(len(trace.seeds), float(rounds[-1]))
-    for number, cost in enumerate(trace.metrics["cost"]):
-        below = np.flatnonzero(cost <= level)
-        if len(below) == 0 or below[0] == 0:
-            continue
-        first = below[0]
-        around = slice(first - 1, first + 1)
-        reached[number] = np.interp(-level, -cost[around], rounds[around])
-    return reached
+    """Per seed the round in which the cost first falls to a level, T if it does not, `[S]`."""
+    costs = trace.metrics["cost"]
+    levels = [level] * len(costs)
+    return crossings.rounds_to(trace.rounds, costs, levels)
 
 
 def numbers(trace: Trace, p: Params) -> dict[str, Number]:
