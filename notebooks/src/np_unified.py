@@ -44,11 +44,11 @@ import seaborn as sns
 
 from fedlib import FedSGM, Hard, Soft, TopK
 from papers import STUDIES
-from papers.fedsgm.np_unified.quantities import tuned
+from papers.fedsgm.np_unified.quantities import at_best_steps
 from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, defaults, name, problem
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.kit.quantities import Query, late_values
+from papers.kit.quantities import Query, curves, late_values
 
 plot.theme()
 page = STUDIES["np_unified"].page(globals())
@@ -236,8 +236,7 @@ plot.show(
 # $g\le1.05\,\epsilon$, the one with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
 # %%
-runs = page.curves(["method", "switch", "rho", "lr"], usual)
-best = tuned(late_values(runs, "f", "g"), page.tolerance, usual)
+best = late_values(curves(at_best_steps(traces, usual, page.tolerance)), "f", "g")
 best["run of"] = ("penalty " + best["rho"].map("{:g}".format)).where(best["rho"].notna(), "FedSGM " + best["switch"])
 grid = sns.relplot(best, x="f", y="g", hue="run of", style="method")
 grid.set(xscale="log", xlabel="late objective f", ylabel="late constraint g")

@@ -10,12 +10,12 @@ them.
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from math import log, sqrt
 from typing import Literal
 
-from papers.fedsgm.gamma import bound, gamma_local, step_size
-from papers.fedsgm.theory import Rate, Setting
+from papers.fedsgm.gamma import gamma_local
+from papers.fedsgm.theory import Rate, Setting, hard_rate
 
 Residual = Literal["printed", "corrected", "direct"]
 
@@ -126,22 +126,17 @@ def sampled_rate(s: Setting, one_sample: bool = False) -> Rate:
     that are asked for the constraint value also make the step: the martingale argument is lost, and
     the term G D sqrt(2/n log(4T/delta)) does not vanish as T grows.
     """
-    n = s.participants
     r = sqrt(1 - s.q)
     gamma = gamma_sampled(s.E, s.q, s.q0, s.ratio)
     boundary = s.ratio * s.D * s.G * r / (1 - r) / s.T
     if one_sample:
-        spread = 2 / n * log(4 * s.T / s.delta)
-        walk = s.G * s.D * sqrt(spread)
-        error = s.sigma * sqrt(spread)
+        error = estimate_error(replace(s, delta=s.delta / 2))
+        walk = s.G * s.D * sqrt(2 / s.participants * log(4 * s.T / s.delta))
     else:
-        walk_spread = 2 / (n * s.T) * log(3 / s.delta)
-        error_spread = 2 / n * log(6 * s.T / s.delta)
-        walk = 2 * s.G * s.D * sqrt(walk_spread)
-        error = s.sigma * sqrt(error_spread)
-    tolerance = bound(s.D, s.G, s.E, s.T, gamma) + boundary + walk + error
-    lr = step_size(s.D, s.G, s.E, s.T, gamma)
-    return Rate(gamma, lr, tolerance, math.inf, tolerance + error)
+        third = replace(s, delta=s.delta / 3)
+        error = estimate_error(third)
+        walk = sampling_walk(third, 1.0, proxy=4.0) / (s.E * s.T)
+    return hard_rate(s, gamma, boundary + walk, error, "corrected")
 
 
 def gamma_noisy(s: Setting, sigma_xi: float) -> float:
@@ -165,15 +160,9 @@ def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) ->
 
     Without compression; the other arguments are those of `theory.theorem_9`.
     """
-    n = s.participants
+    seventh = replace(s, delta=s.delta / 7)
     gamma = gamma_noisy(s, sigma_xi)
-    tail = log(7 / s.delta)
-    walk_spread = 2 / (n * s.T) * tail
-    noise_spread = 3 / (n * s.E * s.T) * tail
-    walk = 2 * s.G * s.D * sqrt(walk_spread)
-    noise = 2 * s.D * sigma_xi * sqrt(noise_spread)
-    variance = s.sigma**2 + sigma_b**2 / value_batch
-    error = sqrt(2 / n * variance * log(14 * s.T / s.delta))
-    tolerance = bound(s.D, s.G, s.E, s.T, gamma) + walk + noise + error
-    lr = step_size(s.D, s.G, s.E, s.T, gamma)
-    return Rate(gamma, lr, tolerance, math.inf, tolerance + error)
+    walk = sampling_walk(seventh, 1.0, proxy=4.0)
+    noise = noise_walk(seventh, 1.0, sigma_xi, proxy=1.5)
+    extra = (walk + noise) / (s.E * s.T)
+    return hard_rate(s, gamma, extra, estimate_error(seventh, sigma_b, value_batch), "corrected")

@@ -77,8 +77,7 @@ def gamma_unbiased(E: int, qu: float, N: int) -> float:
 
 def gamma_unbiased_direct(E: int, qu: float, N: int) -> float:
     """3E/2 - 1 + E qu / (2N) (ours): the same new term on top of the smaller local one."""
-    of_compression = gamma_unbiased(E, qu, N) - gamma_local(E)
-    return of_compression + gamma_local(E, "direct")
+    return gamma_local(E, "direct") + E * qu / (2 * N)
 
 
 def residual_limit(q: float) -> float:

@@ -4,12 +4,14 @@ Section 3.2 and appendix A of "FedSGM: A Unified Framework for Constraint Aware,
 Compressed, Multi-step Federated Optimization".
 """
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib.core import Trace
 from fedlib.core.problem import Batch, Problem, pullback
 
 
@@ -96,3 +98,12 @@ def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
     """
     a, b = client_gradients(problem, w)
     return float(a.mean(0).norm() / b.mean(0).norm())
+
+
+def final_models(
+    trace: Trace, problem: Callable[[int], Problem]
+) -> Iterator[tuple[Problem, Float[Tensor, "d"]]]:
+    """The problem and the final model of every seed of a run."""
+    for seed, w in zip(trace.seeds, trace.state, strict=True):
+        task = problem(seed)
+        yield task, torch.as_tensor(w).to(task.w0)

@@ -72,7 +72,7 @@ class Rate:
 
 def workshop_theorem_1(s: Setting) -> Rate:
     """W Theorems 1 and 6: hard, all clients, unbiased uplink; proved in the mean only (E9)."""
-    return _hard(s, gamma_unbiased(s.E, s.qu, s.N))
+    return hard_rate(s, gamma_unbiased(s.E, s.qu, s.N))
 
 
 def theorem_1_partial(s: Setting, version: Version = "printed") -> Rate:
@@ -92,7 +92,7 @@ def theorem_2(s: Setting, version: Version = "printed") -> Rate:
 
 def theorem_3(s: Setting) -> Rate:
     """F Theorem 3: hard, all clients, no compression; tolerance sqrt(4 D^2 G^2 E / T)."""
-    return _hard(s, gamma_local(s.E))
+    return hard_rate(s, gamma_local(s.E))
 
 
 def theorem_4(s: Setting, version: Version = "printed") -> Rate:
@@ -110,13 +110,7 @@ def theorem_6(s: Setting) -> Rate:
 
     Theorem 1 (ii) prints g - g(w*) <= epsilon; the proof gives g <= epsilon only (E5).
     """
-    return _hard(s, gamma_feedback(s.E, s.q, s.q0))
-
-
-def theorem_7(s: Setting, version: Version = "printed") -> Rate:
-    """F Theorem 7: Theorem 1 partial with a misprint (E2) and drawing with replacement (E6)."""
-    gamma = gamma_partial(s.E, s.q, s.q0, s.ratio, version, theorem=7)
-    return _partial(s, gamma, version, _boundary(s))
+    return hard_rate(s, gamma_feedback(s.E, s.q, s.q0))
 
 
 def theorem_9(
@@ -137,7 +131,7 @@ def theorem_9(
     noise = 2 * s.D * sigma_xi * sqrt(2 / (n * s.E * s.T) * tail)
     variance = s.sigma**2 + sigma_b**2 / value_batch
     estimate = sqrt(2 / n * variance * log(14 * s.T / s.delta))
-    return _hard(s, gamma, walk + noise, estimate, version)
+    return hard_rate(s, gamma, walk + noise, estimate, version)
 
 
 def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "printed") -> Rate:
@@ -151,16 +145,15 @@ def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "pr
     walk = 4 * s.G * s.D / sqrt(n * s.T) * sqrt(2 * log(4 / s.delta))
     estimate = s.sigma * sqrt(2 / n * log(8 * s.T / s.delta)) * (1 + multiplier)
     curvature = s.D**2 * rho / (8 * s.E * s.T)
-    return _hard(s, gamma_local(s.E), curvature + walk, estimate, version)
+    return hard_rate(s, gamma_local(s.E), curvature + walk, estimate, version)
 
 
 def _soft(s: Setting, gamma: float, version: Version) -> Rate:
     """Tolerance B as F states, or 2B as both papers' proofs choose; beta = 2 / tolerance."""
-    lr = step_size(s.D, s.G, s.E, s.T, gamma)
-    epsilon = bound(s.D, s.G, s.E, s.T, gamma)
-    if version == "corrected":
-        epsilon = 2 * epsilon
-    return Rate(gamma, lr, tolerance=epsilon, beta=2 / epsilon, accuracy=epsilon)
+    rate = hard_rate(s, gamma)
+    factor = 2 if version == "corrected" else 1
+    epsilon = factor * rate.tolerance
+    return Rate(gamma, rate.lr, tolerance=epsilon, beta=2 / epsilon, accuracy=epsilon)
 
 
 def _boundary(s: Setting) -> float:
@@ -171,13 +164,16 @@ def _boundary(s: Setting) -> float:
 def _partial(s: Setting, gamma: float, version: Version, boundary: float = 0.0) -> Rate:
     walk = 4 * s.D * s.G / sqrt(s.participants * s.T) * sqrt(2 * log(3 / s.delta))
     estimate = s.sigma * sqrt(2 / s.participants * log(6 * s.T / s.delta))
-    return _hard(s, gamma, boundary + walk, estimate, version)
+    return hard_rate(s, gamma, boundary + walk, estimate, version)
 
 
-def _hard(
+def hard_rate(
     s: Setting, gamma: float, extra: float = 0.0, error: float = 0.0, version: Version = "printed"
 ) -> Rate:
-    """Promise B + extra + 2 error; threshold the same (printed) or one error less (E4)."""
+    """The rate of hard switching from its Gamma: promise B + `extra` + 2 `error`.
+
+    The threshold is the same (printed), or one error less (E4).
+    """
     lr = step_size(s.D, s.G, s.E, s.T, gamma)
     accuracy = bound(s.D, s.G, s.E, s.T, gamma) + extra + 2 * error
     tolerance = accuracy - error if version == "corrected" else accuracy

@@ -15,7 +15,7 @@ from fedlib.core.describe import describe
 from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Box
 from papers.fedsgm import theory
-from papers.fedsgm.gamma import bound, gamma_local, gamma_partial_direct, step_size
+from papers.fedsgm.gamma import bound, gamma_local, gamma_partial_direct
 from papers.fedsgm.problems.norms import norms, reference_solution
 from papers.fedsgm.problems.weakly_convex import multiplier_bound, random_clipped, slater_slack
 from papers.fedsgm.theory import Rate, Setting
@@ -83,7 +83,8 @@ class Method:
 
 def hard_rate(s: Setting, version: str) -> Rate:
     """F Theorem 3, printed or with Gamma_direct = 3E/2 - 1 (ours)."""
-    return theory.theorem_3(s) if version == "printed" else ours(s, gamma_local(s.E, "direct"))
+    gamma = gamma_local(s.E, "stated" if version == "printed" else "direct")
+    return theory.hard_rate(s, gamma)
 
 
 def partial_rate(s: Setting, version: Any) -> Rate:
@@ -91,7 +92,7 @@ def partial_rate(s: Setting, version: Any) -> Rate:
     if version != "ours":
         return theory.theorem_1_partial(s, version)
     base = theory.theorem_1_partial(s, "corrected")
-    direct = ours(s, gamma_partial_direct(s.E, s.q, s.q0, s.ratio))
+    direct = theory.hard_rate(s, gamma_partial_direct(s.E, s.q, s.q0, s.ratio))
     change = direct.accuracy - bound(s.D, s.G, s.E, s.T, base.gamma)
     return replace(direct, tolerance=base.tolerance + change, accuracy=base.accuracy + change)
 
@@ -104,12 +105,6 @@ def weak_multiplier(s: Setting) -> float:
 def stochastic_rate(s: Setting, version: Any) -> Rate:
     """F Theorem 9; a gradient is a mean of unit vectors, so never further than 2 from its mean."""
     return theory.theorem_9(s, 2.0, s.sigma, BATCH, version)
-
-
-def ours(s: Setting, gamma: float) -> Rate:
-    """The rate of a hard-switching theorem without sampling terms, from its Gamma."""
-    epsilon = bound(s.D, s.G, s.E, s.T, gamma)
-    return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, float("inf"), epsilon)
 
 
 PRINTED = ("printed",)

@@ -76,7 +76,7 @@ def plans(p: Params) -> Iterator[Plan]:
         yield plan(p, {**printed, "T": T, "threshold": TENTH})
     for step in p["step_factors"]:
         for threshold in p["threshold_factors"]:
-            yield plan(p, {**printed, "threshold": float(threshold), "step": float(step)})
+            yield plan(p, {**printed, "threshold": threshold, "step": step})
     for version in METHODS["hard"].versions:
         labels: dict[str, Label] = {"method": "stairs", "version": version}
         for T in p["stairs"]:
@@ -110,10 +110,10 @@ def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
 
 def setting_of(method: Method, p: Params, rounds: int, dim: int) -> Setting:
     """What a theorem is applied to."""
-    up = TopK(float(p["up"]))
-    down = TopK(float(p["down"]))
+    up = TopK(p["up"])
+    down = TopK(p["down"])
     both_ways = method.uplink == "topk"
-    unbiased = RandK(float(p["up"])).variance(dim) if method.uplink == "randk" else None
+    unbiased = RandK(p["up"]).variance(dim) if method.uplink == "randk" else None
     return Setting(
         D=method.D,
         G=1.0,
@@ -133,9 +133,9 @@ def messages(method: Method, p: Params) -> dict[str, Any]:
     """What the algorithm of a theorem has for its messages and minibatches."""
     fields: dict[str, Any] = {}
     if method.uplink == "topk":
-        fields = {"uplink": TopK(float(p["up"])), "downlink": TopK(float(p["down"]))}
+        fields = {"uplink": TopK(p["up"]), "downlink": TopK(p["down"])}
     elif method.uplink == "randk":
-        fields = {"uplink": RandK(float(p["up"])), "error_feedback": False}
+        fields = {"uplink": RandK(p["up"]), "error_feedback": False}
     if method.stochastic:
         fields |= {"batch_size": BATCH, "value_batch_size": BATCH}
     return fields

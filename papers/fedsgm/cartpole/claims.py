@@ -7,25 +7,12 @@ from functools import partial
 from itertools import product
 
 from papers.fedsgm.cartpole.quantities import BUDGET, ROUNDS
-from papers.fedsgm.cartpole.runs import MODES, STATES, UNCOMPRESSED
+from papers.fedsgm.cartpole.runs import MODES, PAPER, STATES
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
 from papers.kit.quantities import Label, Query, names_of
 from papers.kit.rules import Control, Rule, alike, of
 
-#: The labels of runs at the study's setting.
-PAPER: dict[str, Label | None] = {
-    "training": "federated",
-    "switch": None,
-    "fraction": 1.0,
-    "bits": UNCOMPRESSED,
-    "participants": 7,
-    "beta": 0.2,
-    "damping": 0.1,
-    "states": STATES,
-    "constraint": True,
-    "splits": "main",
-}
 names = partial(names_of, PAPER)
 
 Run = dict[str, Label]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedsgm.cartpole.runs import defaults
+from papers.fedsgm.common import disjoint
 from papers.fedsgm.curves import mean_change, second_half
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import Quantities, Row, of_runs, row, run_of
@@ -33,18 +33,9 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 def null_data(trace: Trace) -> Iterator[Row]:
     """The measures of a run on two disjoint halves of its seeds: between them is no effect."""
-    half = len(trace.seeds) // 2
-    for number in range(2):
-        subset = some_seeds(trace, slice(number * half, (number + 1) * half))
-        for name, measured in measures(subset).items():
+    for number, half in enumerate(disjoint(trace, 2)):
+        for name, measured in measures(half).items():
             yield row(name, measured, half=number)
-
-
-def some_seeds(trace: Trace, rows: slice) -> Trace:
-    """A run on some of its seeds."""
-    metrics = {name: curve[rows] for name, curve in trace.metrics.items()}
-    info = {name: curve[rows] for name, curve in trace.info.items()}
-    return replace(trace, metrics=metrics, info=info, seeds=trace.seeds[rows], state=None)
 
 
 def measures(trace: Trace) -> dict[str, Number]:

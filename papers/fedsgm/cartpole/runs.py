@@ -11,9 +11,9 @@ from typing import Any
 from fedlib import checks
 from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
-from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
+from papers.fedsgm.common import switch_of, usual_labels
 from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -24,23 +24,24 @@ MODES = ("soft", "hard")
 FORMATS = {16: 10, 8: 3, 4: 1}
 UNCOMPRESSED = 32  # bits
 STATES = 100  # of a client, on which it estimates its Fisher matrix
+#: The labels of runs at the study's setting; None where there is none.
+PAPER: dict[str, Label | None] = {
+    "training": "federated",
+    "switch": None,
+    "fraction": 1.0,
+    "bits": UNCOMPRESSED,
+    "participants": 7,
+    "beta": 0.2,
+    "damping": 0.1,
+    "states": STATES,
+    "constraint": True,
+    "splits": "main",
+}
 
 
 def defaults(p: Params) -> dict[str, Label | None]:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
-    return {
-        "training": "federated",
-        "switch": None,
-        "fraction": 1.0,
-        "bits": UNCOMPRESSED,
-        "participants": p["participants"],
-        "beta": float(p["beta"]),
-        "damping": float(p["damping"]),
-        "states": STATES,
-        "constraint": True,
-        "splits": "main",
-        "prediction": None,
-    }
+    return {**usual_labels(PAPER, p), "prediction": None}
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -63,17 +64,17 @@ def runs(p: Params) -> Iterator[Spec]:
     for participants in p["sweep_participants"]:
         yield sweep({**half, "participants": participants})
     for beta in p["betas"]:
-        yield sweep({**soft, "beta": float(beta)})
+        yield sweep({**soft, "beta": beta})
     for damping in p["dampings"]:
-        yield sweep({**soft, "damping": float(damping)})
+        yield sweep({**soft, "damping": damping})
     for participants in {min(p["sweep_participants"]), max(p["sweep_participants"])}:
         labels = {**half, "participants": participants, "splits": "fresh"}
         yield labelled(p, labels, seeds=p["fresh"])
     for damping in p["calibration"]:
-        yield labelled(p, {**soft, "damping": float(damping)})
+        yield labelled(p, {**soft, "damping": damping})
     for row in table_rows(p):
         if row.get("fraction") in (0.5, 0.25):
-            yield labelled(p, {**soft, **row, "damping": float(p["calibrated"])})
+            yield labelled(p, {**soft, **row, "damping": p["calibrated"]})
 
 
 def table_rows(p: Params) -> Iterator[dict[str, Label]]:
@@ -83,7 +84,7 @@ def table_rows(p: Params) -> Iterator[dict[str, Label]]:
         checks.one_of("cartpole", "formats", bits, tuple(FORMATS))
         yield {"bits": bits}
     for fraction in dict.fromkeys([0.5, *p["fractions"]]):
-        yield {"fraction": float(fraction)}
+        yield {"fraction": fraction}
 
 
 def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
@@ -106,8 +107,8 @@ def algorithm(p: Params, labels: Mapping[str, Any]) -> PolicyFedSGM:
     wire = compressor(labels)
     return PolicyFedSGM(
         participants=labels.get("participants", 1),
-        tolerance=float(p["tolerance"]) if labels["constraint"] else math.inf,
-        switch=Soft(labels["beta"]) if labels["switch"] == "soft" else Hard(),
+        tolerance=p["tolerance"] if labels["constraint"] else math.inf,
+        switch=switch_of(labels),
         damping=labels["damping"],
         cg_steps=p["cg_steps"],
         curvature_states=labels["states"],

@@ -36,7 +36,7 @@ def runs(p: Params) -> Iterator[Spec]:
         yield cartpole.labelled(p, {**soft, "bits": bits})
     for fraction in p["fractions"]:
         for topk in WAYS:
-            yield sparse(p, {**soft, "fraction": float(fraction)}, topk)
+            yield sparse(p, {**soft, "fraction": fraction}, topk)
     yield cartpole.labelled(p, {**soft, "training": "central", "states": STATES * p["clients"]})
 
 

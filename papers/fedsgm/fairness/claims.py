@@ -21,6 +21,7 @@ from papers.fedsgm.fairness.runs import (
     OPEN_BETAS,
     OPEN_RHOS,
     OPEN_STEPS,
+    USUAL,
 )
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
@@ -29,20 +30,6 @@ from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of
 
 EPSILON = 0.05
 RHOS = (0.1, 1.0, 10.0)
-#: The labels of runs at the study's setting.
-USUAL: dict[str, Label | None] = {
-    "training": "federated",
-    "method": None,
-    "beta": 40.0,
-    "rho": None,
-    "lr": 0.1,
-    "dual": None,
-    "local": "SGD",
-    "local_steps": 2,
-    "sign": "pooled",
-    "splits": "first",
-    "setting": None,
-}
 names = partial(names_of, USUAL)
 
 Run = dict[str, Label]

@@ -37,7 +37,7 @@ CURVES = (("f", "g"), ("test_loss", "test_gap"))
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, of the tuned penalties, and null data."""
-    tolerance = float(p["tolerance"])
+    tolerance = p["tolerance"]
     usual = defaults(p)
     judged = {n: trace for n, trace in traces.items() if labels_of(trace)["splits"] != "open"}
     hard = run_of(traces, usual, method="hard")

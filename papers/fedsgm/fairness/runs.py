@@ -16,13 +16,28 @@ from fedlib.core import Problem
 from fedlib.core.describe import renamed_from
 from fedlib.problems import fairness
 from fedlib.problems.fairness import Sign
-from fedlib.steps import SGD, Adam, Hard, Soft
+from fedlib.steps import SGD, Adam
 from papers import adult
+from papers.fedsgm.common import switch_of, usual_labels
 from papers.kit.parameters import pairs
 from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
+#: The labels of runs at the study's setting; None where there is none.
+USUAL: dict[str, Label | None] = {
+    "training": "federated",
+    "method": None,
+    "beta": 40.0,
+    "rho": None,
+    "lr": 0.1,
+    "dual": None,
+    "local": "SGD",
+    "local_steps": 2,
+    "sign": "pooled",
+    "splits": "first",
+    "setting": None,
+}
 METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 MODES = ("hard", "soft")
 STEPS = {"SGD": SGD(), "Adam": Adam()}
@@ -52,19 +67,7 @@ BEST_CONEX: dict[str, Label] = {
 
 def defaults(p: Params) -> dict[str, Label | None]:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
-    return {
-        "training": "federated",
-        "method": None,
-        "beta": float(p["beta"]),
-        "rho": None,
-        "lr": float(p["lr"]),
-        "dual": None,
-        "local": "SGD",
-        "local_steps": p["local_steps"],
-        "sign": "pooled",
-        "splits": "first",
-        "setting": None,
-    }
+    return usual_labels(USUAL, p)
 
 
 @lru_cache(maxsize=4)
@@ -105,7 +108,7 @@ def runs(p: Params) -> Iterator[Spec]:
     penalty: dict[str, Label] = {"method": "penalty", "rho": BEST_RHO}
     for labels in (*federated(p), *central_of({"method": "hard"}, {"method": "soft"}, penalty)):
         yield labelled(p, {**labels, "splits": "fresh"}, seeds=p["fresh"])
-    if has_conex(p, BEST_CONEX):
+    if BEST_CONEX in [*conex(p)]:
         yield labelled(p, {**BEST_CONEX, "splits": "fresh"}, seeds=p["fresh"])
     for method in (*MODES, "fedavg"):
         for labels in meanings(method, p):
@@ -121,7 +124,7 @@ def with_constraint(p: Params) -> Iterator[dict[str, Label]]:
     for mode in MODES:
         yield {"method": mode}
     for rho in p["rhos"]:
-        yield {"method": "penalty", "rho": float(rho)}
+        yield {"method": "penalty", "rho": rho}
 
 
 def federated(p: Params) -> Iterator[dict[str, Label]]:
@@ -145,14 +148,9 @@ def conex(p: Params) -> Iterator[dict[str, Label]]:
     """The labels of IPP ConEx: the step size of the others with each dual step, and a grid."""
     start: dict[str, Label] = {"training": "central", "method": "conex"}
     for dual in p["duals"]:
-        yield {**start, "lr": float(p["lr"]), "dual": float(dual)}
+        yield {**start, "lr": p["lr"], "dual": dual}
     for lr, dual in pairs("fairness", p, "conex_steps", "conex_duals"):
-        yield {**start, "lr": float(lr), "dual": float(dual), "setting": "grid"}
-
-
-def has_conex(p: Params, labels: Mapping[str, Label]) -> bool:
-    """Whether a setting of IPP ConEx is among those of the parameters."""
-    return labels in [*conex(p)]
+        yield {**start, "lr": lr, "dual": dual, "setting": "grid"}
 
 
 def meanings(method: str, p: Params) -> Iterator[dict[str, Label]]:
@@ -160,7 +158,7 @@ def meanings(method: str, p: Params) -> Iterator[dict[str, Label]]:
 
     With both also under the client's own sign, which follows the gap within a round.
     """
-    start: dict[str, Label] = {"method": method, "lr": float(p["printed_lr"])}
+    start: dict[str, Label] = {"method": method, "lr": p["printed_lr"]}
     epochs: dict[str, Label] = {"local_steps": p["epoch_steps"]}
     yield start
     yield {**start, **epochs}
@@ -188,18 +186,13 @@ def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
     task = partial(
         problem,
         clients=1 if pooled else p["clients"],
-        alpha=float(p["alpha"]),
+        alpha=p["alpha"],
         sign=complete["sign"],
         stand_in_rows=p["stand_in_rows"],
     )
     algorithm = centralized(p, complete) if pooled else of_clients(p, complete)
     run = Spec(algorithm, task, p["rounds"], p["seeds"], 10, METRICS, labels=complete)
     return replace(run, **changes)
-
-
-def switch_of(labels: Mapping[str, Any]) -> Hard | Soft:
-    """The way of switching that labels describe."""
-    return Soft(labels["beta"]) if labels["method"] == "soft" else Hard()
 
 
 def of_clients(p: Params, labels: Mapping[str, Any]) -> Any:
@@ -213,17 +206,17 @@ def of_clients(p: Params, labels: Mapping[str, Any]) -> Any:
     }
     if labels["method"] == "fedavg":
         return FedAvg(**work)
-    work["tolerance"] = float(p["tolerance"])
+    work["tolerance"] = p["tolerance"]
     if labels["method"] == "penalty":
         return PenaltyFedAvg(**work, rho=labels["rho"])
-    return FedSGM(**work, switch=switch_of(labels))
+    return FedSGM(**work, switch=switch_of(labels, "method"))
 
 
 def centralized(p: Params, labels: Mapping[str, Any]) -> Any:
     """The centralized method: E steps a round, on batches as large as all participants'."""
     work: dict[str, Any] = {
         "lr": labels["lr"],
-        "tolerance": float(p["tolerance"]),
+        "tolerance": p["tolerance"],
         "steps": labels["local_steps"],
         "batch_size": p["batch"] * p["participants"],
         "value_batch_size": p["central_values"],
@@ -232,4 +225,4 @@ def centralized(p: Params, labels: Mapping[str, Any]) -> Any:
         return ConEx(dual_lr=labels["dual"], **work)
     if labels["method"] == "penalty":
         return PenaltySGM(rho=labels["rho"], **work)
-    return SGM(switch=switch_of(labels), **work)
+    return SGM(switch=switch_of(labels, "method"), **work)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedsgm.curves import second_half
 from papers.fedsgm.np_pairing.runs import DEFAULTS, paired, settings
-from papers.fedsgm.skewness import client_gradients, skewness
+from papers.fedsgm.skewness import client_gradients, final_models, skewness
 from papers.kit.numbers import Number, mean
 from papers.kit.quantities import Quantities, row, run_of
 from papers.kit.study import Params, Traces
@@ -42,8 +44,6 @@ def measures(pairings: list[Trace], shifts: tuple[int, ...]) -> dict[str, Number
     by_norm = np.take_along_axis(turns, norms.argsort(0), 0)
     moved = np.max([distance(trace, usual) for trace in exchanged], axis=0)
     return {
-        "f": mean(usual.late("f")),
-        "g": mean(usual.late("g")),
         "moved": mean(moved),
         "moved_log": mean(np.log10(np.maximum(moved, ZERO))),
         "skewness": mean(norms.max(0) / norms.min(0)),
@@ -61,29 +61,21 @@ def distance(trace: Trace, usual: Trace) -> Array:
     return np.asarray(apart / np.linalg.norm(v, axis=1))
 
 
-def second_half(trace: Trace, name: str) -> Array:
-    """The reports of the second half of the rounds, `[S, T / 2]`."""
-    values = np.asarray(trace.info[name])
-    return values[:, values.shape[1] // 2 :]
-
-
 def turning(trace: Trace) -> Array:
     """Per split the mean angle between the changes of two rounds."""
-    return np.asarray(second_half(trace, "turn").mean(1))
+    return np.asarray(second_half(trace.info["turn"]).mean(1))
 
 
 def mixing(trace: Trace) -> Array:
     """Per split the mean of sigma (1 - sigma): how far a client mixes its two gradients."""
-    sigma = second_half(trace, "sigma")
+    sigma = second_half(trace.info["sigma"])
     return np.asarray((sigma * (1 - sigma)).mean(1))
 
 
 def local_norms(trace: Trace, shifts: tuple[int, ...]) -> Array:
     """|K_loc| of every pairing at the final models of a run, `[pairings, S]`."""
-    models = torch.as_tensor(np.asarray(trace.state), dtype=torch.float64)
     rows = []
     for shift in shifts:
-        problems = [paired(seed, shift=shift) for seed in trace.seeds]
-        pairs = zip(problems, models, strict=True)
-        rows.append([float(skewness(*client_gradients(task, w)).local) for task, w in pairs])
+        models = final_models(trace, partial(paired, shift=shift))
+        rows.append([float(skewness(*client_gradients(task, w)).local) for task, w in models])
     return np.array(rows)

@@ -19,7 +19,7 @@ from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
-from fedlib.steps import Hard, Soft
+from papers.fedsgm.common import switch_of
 from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -103,26 +103,26 @@ def settings(p: Params) -> Iterator[dict[str, Label]]:
     All clients and no compression by switch and local steps, then either at `local_steps`.
     """
     switches: list[dict[str, Label]] = [{"switch": "hard"}]
-    switches += [{"switch": "soft", "beta": float(beta)} for beta in p["betas"]]
+    switches += [{"switch": "soft", "beta": beta} for beta in p["betas"]]
     for switch in switches:
         for steps in p["local_steps_sweep"]:
             yield {**switch, "local_steps": steps}
-    soft: dict[str, Label] = {"switch": "soft", "beta": float(p["beta"])}
+    soft: dict[str, Label] = {"switch": "soft", "beta": p["beta"]}
     for switch in (switches[0], soft):
         usual = {**switch, "local_steps": p["local_steps"]}
         yield {**usual, "participants": p["participants"]}
-        yield {**usual, "fraction": float(p["fraction"])}
+        yield {**usual, "fraction": p["fraction"]}
 
 
 def method(p: Params, labels: Mapping[str, Any]) -> FedSGM:
     """FedSGM in a setting."""
     compressor: Any = TopK(labels["fraction"]) if "fraction" in labels else Identity()
     return TurningFedSGM(
-        lr=float(p["lr"]),
+        lr=p["lr"],
         local_steps=labels["local_steps"],
         participants=labels.get("participants", CLIENTS),
-        tolerance=float(p["tolerance"]),
-        switch=Soft(labels["beta"]) if labels["switch"] == "soft" else Hard(),
+        tolerance=p["tolerance"],
+        switch=switch_of(labels),
         uplink=compressor,
         downlink=compressor,
     )

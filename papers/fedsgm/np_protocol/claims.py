@@ -7,6 +7,7 @@ are the sentences of C5 to C27, which were judged at step size 0.3 on splits tha
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from papers.fedsgm.curves import START
@@ -19,15 +20,12 @@ from papers.fedsgm.np_unified.claims import (
     AT_EACH_SIZE,
     BETAS,
     BY_MODE,
-    CURVES,
     FEW,
     GROUPS,
-    NAMED,
     OF_COMPRESSION,
     RHOS,
     SETTINGS,
     STEPS,
-    UNCOMPRESSED,
     WITH_AND_WITHOUT,
     Run,
     Runs,
@@ -39,7 +37,7 @@ from papers.fedsgm.np_unified.runs import MEMBERS, MODES
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.quantities import Label, Query, name_of, names_of
-from papers.kit.rules import Condition, Control, Rule, Term, of, value
+from papers.kit.rules import Control, Rule, Term, of, value
 
 EPSILON = 0.05
 #: The labels of runs at the paper's setting.
@@ -137,19 +135,11 @@ R8 = Rule(
     f"factor 4 exceeds every multiplier. {FROZEN}",
     control=null(AT_EACH_SIZE, "merit", "oscillation"),
 )
-R9 = Rule(
-    {
-        f"the late constraint exceeds {1.05 * EPSILON:g}, 5 % above its level": {
-            text: of("g", **BY_RHO[text]) > 1.05 * EPSILON for text in ("rho = 0.001", "rho = 0.5")
-        },
-        "with rho = 100 the late objective is higher than that of hard FedSGM": of(
-            "f", **BY_RHO["rho = 100"]
-        )
-        > of("f", switch="hard"),
-    },
-    note="The penalty's messages are compressed like those of FedSGM. With rho = 20 the late "
+R9 = unified.right_penalty(
+    PENALTY,
+    {},
+    "The penalty's messages are compressed like those of FedSGM. With rho = 20 the late "
     f"objective is higher than that of hard FedSGM too, as the control shows. {FROZEN}",
-    control=Control("rho = 20 instead of each", labels={"rho": 20.0}),
 )
 
 
@@ -175,25 +165,16 @@ def hard_to_find(measure: str, slack: str) -> Rule:
     )
 
 
-R11 = Rule(unified.C11.primary, note=FROZEN, control=null(OF_COMPRESSION, "f", "early"))
+R11 = replace(unified.C11, note=FROZEN)
 
 
 def unstable(measure: str) -> Rule:
     """Compression makes the constraint unstable, soft switching less so."""
-    return Rule(
-        {
-            f"{VARIES[measure]} is larger at K/d = 0.1 than uncompressed": {
-                text: of(measure, **run) > of(measure, **run, **UNCOMPRESSED)
-                for text, run in SETTINGS.items()
-            },
-            "it is smaller under soft than under hard switching at K/d = 0.1": {
-                text: of(measure, switch="soft", participants=participants)
-                < of(measure, switch="hard", participants=participants)
-                for participants, text in GROUPS.items()
-            },
-        },
-        note=FROZEN,
-        control=null(WITH_AND_WITHOUT, measure),
+    return unified.unstable(
+        measure,
+        f"{VARIES[measure]} is larger at K/d = 0.1",
+        "it is smaller under soft than under hard switching at K/d = 0.1",
+        FROZEN,
     )
 
 
@@ -216,43 +197,18 @@ R13 = Rule(
 )
 
 
-R15 = Rule(unified.C15.primary, note=FROZEN, control=unified.C15.control)
-
-
-def as_central(mode: str, curve: str) -> Condition:
-    """Whether all clients end where centralized training does, within a share of its fall."""
-    everyone = of(curve, switch=mode, participants=ALL)
-    apart = everyone - of(curve, method="SGM", switch=mode)
-    return abs(apart) <= SLACK * of(f"{curve}_fall", method="SGM", switch=mode)
-
-
+R15 = replace(unified.C15, note=FROZEN)
 R26 = Rule(
-    {
-        f"the late {words} with all clients differs from the centralized one by at most "
-        f"{SLACK:.0%} of the latter's fall from the start": {
-            text: as_central(mode, curve) for mode, text in NAMED.items()
-        }
-        for curve, words in CURVES.items()
-    },
+    unified.as_central(),
     note=FROZEN,
     control=Control(
         "no error feedback instead of all clients", labels={"participants": FEW, "feedback": False}
     ),
 )
-R27 = Rule(
-    unified.C27.primary,
+R27 = replace(
+    unified.C27,
     note="Both grids span a factor of 200, beta from 20 to 4000 and rho from 0.5 to 100. Each "
     f"penalty has its own tuned step, every sharpness has step 1. {FROZEN}",
-    control=Control(
-        "the grid of rho on two disjoint halves of the splits instead of both grids",
-        {
-            Query.of(f"spread_{curve}", knob=knob): Query.of(
-                f"spread_{curve}", knob="rho", half=half
-            )
-            for half, knob in enumerate(("beta", "rho"))
-            for curve in CURVES
-        },
-    ),
 )
 
 PENALTIES = names(**PENALTY, rho=RHOS)

@@ -14,9 +14,9 @@ from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.shapes import Scalar
 from fedlib.steps.switching import loss_weights
 from papers.fedsgm.np_unified import runs as unified
-from papers.fedsgm.np_unified.runs import CLIENTS, MODES, centralized, fedsgm, pooled, problem
+from papers.fedsgm.np_unified.runs import CLIENTS, MODES, pooled, problem
 from papers.kit.parameters import pairs
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -66,44 +66,39 @@ def runs(p: Params) -> Iterator[Spec]:
 
 def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     """FedSGM with one way of switching along each sweep, and the same centralized."""
-    main = fedsgm(mode, p)
+    main: dict[str, Label] = {"switch": mode}
     everyone = {**main, "participants": CLIENTS}
     for start in (main, everyone):
         yield labelled(p, start)
-        for steps in p["local_steps_sweep"]:
-            yield labelled(p, {**start, "local_steps": steps})
-        for fraction in p["fractions"]:
-            yield labelled(p, {**start, "fraction": float(fraction)})
+        for labels in unified.swept(start, p):
+            yield labelled(p, labels)
     for participants in p["participations"]:
         yield labelled(p, {**main, "participants": participants})
     yield labelled(p, {**main, "feedback": False}, LATE_ONLY)
-    yield labelled(p, centralized(mode, p), LATE_ONLY)
+    yield labelled(p, {**main, "method": "SGM"}, LATE_ONLY)
     if mode == "soft":
         for beta in p["betas"]:
-            yield labelled(p, {**main, "beta": float(beta)}, LATE_ONLY)
+            yield labelled(p, {**main, "beta": beta}, LATE_ONLY)
         for beta in p["end_betas"]:
-            yield labelled(p, {**everyone, "beta": float(beta)}, LATE_ONLY)
+            yield labelled(p, {**everyone, "beta": beta}, LATE_ONLY)
 
 
 def penalties(p: Params) -> Iterator[Spec]:
     """Compressed penalties: all steps on the tuning splits, the best on those that judge."""
     for rho, best in pairs("np_protocol", p, "rhos", "penalty_lrs"):
-        labels = {**fedsgm("hard", p), **PENALTY, "rho": float(rho)}
-        del labels["switch"]
+        labels = {**PENALTY, "rho": rho}
         for lr in p["lrs"]:
-            yield labelled(p, {**labels, **TUNING, "lr": float(lr)}, LATE_ONLY)
-        del labels["lr"]
-        yield labelled(p, labels, LATE_ONLY, lr=float(best))
+            yield labelled(p, {**labels, **TUNING, "lr": lr}, LATE_ONLY)
+        yield labelled(p, labels, LATE_ONLY, lr=best)
 
 
-def labelled(p: Params, labels: Mapping[str, Any], interval: int = 1, **hidden: float) -> Spec:
+def labelled(p: Params, labels: Mapping[str, Label], interval: int = 1, **hidden: float) -> Spec:
     """The run with these labels; `hidden` is what its algorithm has beside them."""
-    complete = {"splits": "judging", **labels}
-    ordered = {label: complete[label] for label in defaults(p) if label in complete}
+    complete = completed(labels, defaults(p), unified.lacking(labels))
     seeds = p["tuning_seeds"] if complete["splits"] == "tuning" else p["seeds"]
-    task = pooled if complete.get("method") == "SGM" else problem
-    method = algorithm(p, {**ordered, **hidden})
-    return Spec(method, task, p["rounds"], seeds, interval, ("f", "g"), labels=ordered)
+    task = pooled if complete["method"] == "SGM" else problem
+    method = algorithm(p, {**complete, **hidden})
+    return Spec(method, task, p["rounds"], seeds, interval, labels=complete)
 
 
 def algorithm(p: Params, labels: dict[str, Any]) -> Any:

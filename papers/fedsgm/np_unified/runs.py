@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -16,14 +16,22 @@ from fedlib.compress import TopK
 from fedlib.core import Problem
 from fedlib.core.describe import renamed_from
 from fedlib.problems import neyman_pearson
-from fedlib.steps import Hard, Soft
-from papers.kit.quantities import Label, by_name, name_of
+from papers.fedsgm.common import switch_of, usual_labels
+from papers.kit.quantities import Label, by_name, completed, name_of
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 CLIENTS = 20
 MODES = ("hard", "soft")
 LIMIT = 1e9  # a sharpness so large that soft switching is hard switching
+PENALTY: dict[str, Label] = {"method": "Penalty-FedAvg"}
+#: Method -> the labels that it does not have.
+LACKING: dict[str, tuple[str, ...]] = {
+    "FedSGM": (),
+    "SGM": ("participants", "fraction", "feedback"),
+    "Penalty-FedAvg": ("fraction", "feedback"),
+    "penalty": ("lr",),  # with compressed messages, where each penalty has its own
+}
 
 #: What the paper leaves open: step size, clients a round, K/d both ways; and what it compares.
 OPEN_LRS = (0.1, 0.3, 1.0)
@@ -36,25 +44,24 @@ OPEN_SEEDS = tuple(range(8500, 8520))
 MEMBERS = (2, 5, 10, 15, 20)
 MEMBER_SEEDS = tuple(range(9000, 9100))
 
-FIRST_SPLITS = "first ten"  # of all runs but those that judge a claim alone
+#: The labels of runs at the paper's setting; None where there is none.
+PAPER: dict[str, Label | None] = {
+    "method": "FedSGM",
+    "switch": None,
+    "participants": 10,
+    "local_steps": 5,
+    "fraction": 0.1,
+    "feedback": True,
+    "beta": 40.0,
+    "rho": None,
+    "lr": 0.3,
+    "splits": "first ten",  # of all runs but those that judge a claim alone
+}
 
 
 def defaults(p: Params) -> dict[str, Label | None]:
-    """The labels of runs, each with its usual value; None where there is none."""
-    return {
-        "method": "FedSGM",
-        "switch": None,
-        "participants": p["participants"],
-        "local_steps": p["local_steps"],
-        "fraction": float(p["fraction"]),
-        "feedback": True,
-        "beta": float(p["beta"]),
-        "rho": None,
-        "lr": float(p["lr"]),
-        "splits": FIRST_SPLITS,
-        "setting": None,
-        "knob": None,
-    }
+    """The labels of runs and quantities, each with its usual value; None where there is none."""
+    return {**usual_labels(PAPER, p), "setting": None, "knob": None}
 
 
 @renamed_from("papers.fedsgm.np_unified.problem")
@@ -105,10 +112,9 @@ def runs(p: Params) -> Iterator[Spec]:
     yield from penalties(p)
     if p["many"]:
         for start, beta in product(open_starts(), OPEN_BETAS):
-            labels = {**fedsgm("soft", p), **start, "beta": beta}
-            yield labelled(p, labels, seeds=OPEN_SEEDS)
+            yield labelled(p, {"switch": "soft", **start, "beta": beta}, seeds=OPEN_SEEDS)
         for mode, participants in product(MODES, MEMBERS):
-            labels = {**fedsgm(mode, p), "participants": participants, "splits": "later"}
+            labels = {"switch": mode, "participants": participants, "splits": "later"}
             yield labelled(p, labels, seeds=MEMBER_SEEDS)
 
 
@@ -120,99 +126,72 @@ def open_starts() -> Iterator[dict[str, Any]]:
 
 def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     """FedSGM with one way of switching, and the same centralized."""
-    main = fedsgm(mode, p)
-    for participants in (main["participants"], CLIENTS):
+    main: dict[str, Label] = {"switch": mode}
+    for participants in (p["participants"], CLIENTS):
         start = {**main, "participants": participants}
         yield labelled(p, start, keep=("f", "g", "g_max"))
-        for steps in p["local_steps_sweep"]:
-            yield labelled(p, {**start, "local_steps": steps})
-        for fraction in p["fractions"]:
-            yield labelled(p, {**start, "fraction": float(fraction)})
+        for labels in swept(start, p):
+            yield labelled(p, labels)
         if mode == "soft":
             for beta in (*p["betas"], LIMIT):
-                yield labelled(p, {**start, "beta": float(beta)})
+                yield labelled(p, {**start, "beta": beta})
     for participants in p["participations"]:
         yield labelled(p, {**main, "participants": participants})
     for lr in p["lrs"]:
         if lr != p["lr"]:
-            yield labelled(p, {**main, "lr": float(lr)}, evaluate_every=5)
+            yield labelled(p, {**main, "lr": lr}, evaluate_every=5)
     yield labelled(p, {**main, "feedback": False})
-    central = centralized(mode, p)
+    central = {**main, "method": "SGM"}
     yield labelled(p, central)
     fresh: dict[str, Any] = {"seeds": p["fresh"], "evaluate_every": 10}
     yield labelled(p, {**main, "participants": CLIENTS, "splits": "fresh"}, **fresh)
     yield labelled(p, {**central, "splits": "fresh"}, **fresh)
 
 
+def swept(start: Mapping[str, Label], p: Params) -> Iterator[dict[str, Label]]:
+    """Labels with other local steps, then with other compression."""
+    for steps in p["local_steps_sweep"]:
+        yield {**start, "local_steps": steps}
+    for fraction in p["fractions"]:
+        yield {**start, "fraction": fraction}
+
+
 def penalties(p: Params) -> Iterator[Spec]:
     """Penalty-FedAvg: every penalty at every step size, and with all clients at one."""
     for rho in p["rhos"]:
-        start = {
-            "method": "Penalty-FedAvg",
-            "participants": p["participants"],
-            "local_steps": p["local_steps"],
-            "rho": float(rho),
-        }
+        start = {**PENALTY, "rho": rho}
         for lr in sorted({p["lr"], *p["lrs"]}):
-            yield labelled(p, {**start, "lr": float(lr)}, evaluate_every=5)
-        everyone = {**start, "participants": CLIENTS, "lr": float(p["lr"])}
-        yield labelled(p, everyone, evaluate_every=5)
+            yield labelled(p, {**start, "lr": lr}, evaluate_every=5)
+        yield labelled(p, {**start, "participants": CLIENTS}, evaluate_every=5)
 
 
-def fedsgm(mode: str, p: Params) -> dict[str, Any]:
-    """The labels of FedSGM at the study's parameters."""
-    labels: dict[str, Any] = {
-        "method": "FedSGM",
-        "switch": mode,
-        "participants": p["participants"],
-        "local_steps": p["local_steps"],
-        "fraction": float(p["fraction"]),
-        "feedback": True,
-        "lr": float(p["lr"]),
-    }
-    if mode == "soft":
-        labels["beta"] = float(p["beta"])
-    return labels
-
-
-def centralized(mode: str, p: Params) -> dict[str, Any]:
-    """The labels of the method on the pooled rows."""
-    labels = {**fedsgm(mode, p), "method": "SGM"}
-    for label in ("participants", "fraction", "feedback"):
-        del labels[label]
-    return labels
-
-
-def labelled(p: Params, labels: dict[str, Any], **changes: Any) -> Spec:
-    """The run with these labels; `changes` are other fields of it."""
-    labels = {"splits": FIRST_SPLITS, **labels}
-    labels = {label: labels[label] for label in defaults(p) if label in labels}
-    task = pooled if labels["method"] == "SGM" else problem
-    run = Spec(algorithm(p, labels), task, p["rounds"], p["seeds"], labels=labels)
+def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
+    """The run with these labels, others at their defaults; `changes` are other fields of it."""
+    complete = completed(labels, defaults(p), lacking(labels))
+    task = pooled if complete["method"] == "SGM" else problem
+    run = Spec(algorithm(p, complete), task, p["rounds"], p["seeds"], labels=complete)
     return replace(run, **changes)
 
 
-def algorithm(p: Params, labels: dict[str, Any]) -> Any:
+def lacking(labels: Mapping[str, Label]) -> tuple[str, ...]:
+    """The labels that a run does not have, if they are not among those that are given."""
+    of_method = LACKING[str(labels.get("method", "FedSGM"))]
+    return of_method if labels.get("switch") == "soft" else (*of_method, "beta")
+
+
+def algorithm(p: Params, labels: Mapping[str, Any]) -> Any:
     """The algorithm that labels describe."""
-    tolerance = float(p["tolerance"])
-    if labels["method"] == "Penalty-FedAvg":
-        return PenaltyFedAvg(
-            lr=labels["lr"],
-            local_steps=labels["local_steps"],
-            participants=labels["participants"],
-            tolerance=tolerance,
-            rho=labels["rho"],
-        )
-    switch = Soft(labels["beta"]) if labels["switch"] == "soft" else Hard()
+    start = {"lr": labels["lr"], "tolerance": p["tolerance"]}
     if labels["method"] == "SGM":
-        return SGM(lr=labels["lr"], tolerance=tolerance, steps=labels["local_steps"], switch=switch)
+        return SGM(**start, steps=labels["local_steps"], switch=switch_of(labels))
+    start["local_steps"] = labels["local_steps"]
+    start["participants"] = labels["participants"]
+    if labels["method"] == "Penalty-FedAvg":
+        return PenaltyFedAvg(**start, rho=labels["rho"])
     topk = TopK(labels["fraction"])
     return FedSGM(
-        lr=labels["lr"],
-        local_steps=labels["local_steps"],
-        participants=labels["participants"],
-        tolerance=tolerance,
-        switch=switch,
+        **start,
+        switch=switch_of(labels),
         uplink=topk,
         downlink=topk,
         error_feedback=labels["feedback"],

@@ -6,7 +6,14 @@ from functools import partial
 
 from papers.fedsgm.curves import START
 from papers.fedsgm.np_workshop.quantities import ABOUT
-from papers.fedsgm.np_workshop.runs import CLASSES, MODES, OPEN_BETAS, OPEN_FRACTIONS, OPEN_LRS
+from papers.fedsgm.np_workshop.runs import (
+    CLASSES,
+    MODES,
+    OPEN_BETAS,
+    OPEN_FRACTIONS,
+    OPEN_LRS,
+    PAPER,
+)
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.quantities import Label, Query, names_of
 from papers.kit.rules import Control, Rule, Size, alike, between, most, of
@@ -16,17 +23,6 @@ CURVES = {"f": "objective", "g": "constraint"}
 OBJECTIVES = {"late": "late objective", "mean": "mean objective over the run"}
 MOST = 0.9  # the share of open settings in which a sentence holds almost everywhere
 NAMED = {mode: f"{mode} switching" for mode in MODES}
-
-#: The labels of runs at the paper's setting.
-PAPER: dict[str, Label | None] = {
-    "switch": None,
-    "beta": 20.0,
-    "lr": 0.3,
-    "fraction": 0.1,
-    "positive": CLASSES[0],
-    "splits": "main",
-    "settled": False,
-}
 
 #: The commit that had these rules before the seeds 8100 to 8159 were drawn, which judge by them.
 COMMIT = "01d6f346"

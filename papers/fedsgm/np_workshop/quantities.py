@@ -9,7 +9,6 @@ from itertools import product
 from math import sqrt
 
 import numpy as np
-import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
@@ -24,7 +23,7 @@ from papers.fedsgm.curves import (
 )
 from papers.fedsgm.multiverse import share_of
 from papers.fedsgm.np_workshop.runs import OPEN_BETAS, OPEN_LRS, defaults, open_starts, problem
-from papers.fedsgm.skewness import multiplier
+from papers.fedsgm.skewness import final_models, multiplier
 from papers.kit.numbers import Number, mean, ratio
 from papers.kit.quantities import (
     Defaults,
@@ -46,7 +45,7 @@ ABOUT = (4 / sqrt(2), 4 * sqrt(2))  # nearer to 4 than to 2 or 8
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: violations, late values and jitter, ratios hard/soft, and P1, P2."""
-    tolerance = float(p["tolerance"])
+    tolerance = p["tolerance"]
     usual = defaults(p)
     measured = {name: trace for name, trace in traces.items() if is_measured(trace)}
     tables = [
@@ -167,12 +166,8 @@ def compared(name: str, measured: Array, predicted: Array) -> Iterator[Row]:
 
 def multipliers(trace: Trace, clients: int) -> Array:
     """The multiplier of the constraint at the final model of every seed."""
-    models = torch.as_tensor(trace.state, dtype=torch.float32)
-    factors = []
-    for seed, w in zip(trace.seeds, models, strict=True):
-        split = problem(seed, clients=clients)
-        factors.append(multiplier(split, w))
-    return np.array(factors)
+    models = final_models(trace, partial(problem, clients=clients))
+    return np.array([multiplier(task, w) for task, w in models])
 
 
 def fewer_violations(traces: Traces, tolerance: float, usual: Defaults) -> Iterator[Row]:

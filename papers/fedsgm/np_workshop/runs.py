@@ -18,7 +18,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
 from fedlib.shapes import Scalar
-from fedlib.steps import Hard, Soft
+from papers.fedsgm.common import switch_of, usual_labels
 from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -31,6 +31,16 @@ OPEN_FRACTIONS = (0.1, 1.0)
 CLASSES = ("malignant", "benign")
 OPEN_BETAS = (20.0, 40.0, 60.0)
 OPEN_SEEDS = tuple(range(8200, 8240))
+#: The labels of runs at the paper's setting; None where there is none.
+PAPER: dict[str, Label | None] = {
+    "switch": None,
+    "beta": 20.0,
+    "lr": 0.3,
+    "fraction": 0.1,
+    "positive": CLASSES[0],
+    "splits": "main",
+    "settled": False,
+}
 
 
 class Measured(NamedTuple):
@@ -71,16 +81,7 @@ class DriftingFedSGM(FedSGM):
 
 def defaults(p: Params) -> dict[str, Label | None]:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
-    return {
-        "switch": None,
-        "beta": float(p["beta"]),
-        "lr": float(p["lr"]),
-        "fraction": float(p["fraction"]),
-        "positive": CLASSES[0],
-        "splits": "main",
-        "settled": False,
-        "prediction": None,
-    }
+    return {**usual_labels(PAPER, p), "prediction": None}
 
 
 @renamed_from("papers.fedsgm.np_workshop.problem")
@@ -104,7 +105,7 @@ def runs(p: Params) -> Iterator[Spec]:
     for mode, lr in product(MODES, p["drift_lrs"]):
         labels: dict[str, Label] = {
             "switch": mode,
-            "lr": float(lr),
+            "lr": lr,
             "fraction": 1.0,
             "splits": "drift",
         }
@@ -122,10 +123,10 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     yield labelled(p, main, keep=with_weights)
     yield labelled(p, {**main, "splits": "fresh"}, seeds=p["fresh"], evaluate_every=5)
     for lr in p["lrs"]:
-        yield labelled(p, {**main, "lr": float(lr)})
+        yield labelled(p, {**main, "lr": lr})
     if mode == "soft":
         for beta in p["betas"]:
-            yield labelled(p, {**main, "beta": float(beta)})
+            yield labelled(p, {**main, "beta": beta})
     yield labelled(
         p,
         {**main, "fraction": 1.0, "settled": True},
@@ -165,8 +166,8 @@ def algorithm(p: Params, labels: Mapping[str, Any]) -> FedSGM:
         lr=labels["lr"],
         local_steps=p["local_steps"],
         participants=p["clients"],
-        tolerance=float(p["tolerance"]),
-        switch=Soft(labels["beta"]) if labels["switch"] == "soft" else Hard(),
+        tolerance=p["tolerance"],
+        switch=switch_of(labels),
         uplink=Identity() if labels["settled"] or drifts else RandK(labels["fraction"]),
         error_feedback=False,
     )

@@ -1,0 +1,41 @@
+"""What the studies of FedSGM share: labels of runs, ways of switching, and null data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fedlib.core import Trace
+from fedlib.steps import Hard, Soft
+from papers.kit.quantities import Label
+from papers.kit.study import Params
+
+
+def usual_labels(paper: Mapping[str, Label | None], p: Params) -> dict[str, Label | None]:
+    """The labels of runs at the paper's setting, with what a study's parameters have instead."""
+    return {label: p.get(label, value) for label, value in paper.items()}
+
+
+def switch_of(labels: Mapping[str, Any], label: str = "switch") -> Hard | Soft:
+    """The way of switching that labels describe, one of them by its name."""
+    return Soft(labels["beta"]) if labels[label] == "soft" else Hard()
+
+
+def disjoint(trace: Trace, count: int) -> list[Trace]:
+    """A run on disjoint sets of its seeds, equal in size: null data. None of fewer seeds."""
+    size = len(trace.seeds) // count
+    starts = range(0, count * size, size) if size else ()
+    return [some_seeds(trace, slice(start, start + size)) for start in starts]
+
+
+def some_seeds(trace: Trace, rows: slice) -> Trace:
+    """A run on some of its seeds, its curves alone."""
+    return replace(
+        trace,
+        metrics={name: curve[rows] for name, curve in trace.metrics.items()},
+        info={name: curve[rows] for name, curve in trace.info.items()},
+        seeds=trace.seeds[rows],
+        state=None,
+        output=None,
+    )
