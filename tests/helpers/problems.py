@@ -7,6 +7,11 @@ from fedlib.core.problem import Batch
 from fedlib.problems import neyman_pearson, pareto
 
 
+def double(*values):
+    """A tensor of float64 numbers."""
+    return torch.tensor(values, dtype=torch.float64)
+
+
 def np_problem(seed=0, clients=20, fraction=0.8, **options):
     table = data.breast_cancer()
     options.setdefault("dtype", torch.float64)

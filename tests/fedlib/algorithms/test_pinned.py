@@ -17,13 +17,13 @@ import torch
 
 import fedlib as fl
 from fedlib.compress import Exact, Largest, RandK, Rounding, TopK
-from fedlib.core.sampling import seeded
 from fedlib.steps import Soft
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex
 from fedlib.testing.examples import Example, examples
 from fedlib.vertical import VerticalProblem
 from fedlib.weights import FindWeights, Least, MeanOfGrams, MinNorm, OneWay, Preference
 from papers.ssca.network import swish_network, vertical_network
+from tests.helpers.rounds import walk
 
 PINS = Path(__file__).with_name("pinned.json")
 ROUNDS = 3
@@ -145,10 +145,8 @@ def cases():
     on_paper = vertical_network(digits_network(), clients=4, scale=16.0)
     for name, listed in examples().items():
         if isinstance(listed[0].problem, VerticalProblem):
-            listed = (
-                Example(listed[0].algorithm, on_paper),
-                *listed[1:],
-            )  # the network of the paper
+            first, *further = listed
+            listed = (Example(first.algorithm, on_paper), *further)  # the network of the paper
         for i, (algorithm, problem) in enumerate(listed):
             yield f"{name} {i}", algorithm, problem
         algorithm, problem = listed[0]
@@ -161,11 +159,8 @@ CASES = {name: (algorithm, problem) for name, algorithm, problem in cases()}
 
 def summary(algorithm, problem):
     """What the rounds leave: two numbers of the model, the last reports, the metrics."""
-    rng = seeded(3, "rounds")
-    state = algorithm.init(problem)
-    fed = fl.Vectorized(problem)
-    for _ in range(ROUNDS):
-        state, info = algorithm.round(fed, state, algorithm.draw(problem, rng))
+    fed = fl.Vectorized(problem)  # one for all rounds, so their bits add up
+    *_, (_, _, state, info) = walk(algorithm, problem, ROUNDS, lambda _: fed, seed=3)
     w = state.w.double()
     waves = torch.arange(len(state.w)).cos().double()
     values = {"size": w.norm(), "waves": w @ waves, **info}

@@ -8,35 +8,34 @@ import torch
 import fedlib as fl
 from fedlib.problems import quadratics
 from tests.helpers.expect import close
+from tests.helpers.networks import GAMMA, RHO
+from tests.helpers.problems import double
 from tests.helpers.rounds import walk
 
-A = torch.tensor([[3.0, 1.0], [2.0, -1.0]], dtype=torch.float64)
-B = torch.tensor([[-1.0, 0.5], [0.0, 0.3]], dtype=torch.float64)
+A = double([3.0, 1.0], [2.0, -1.0])
+B = double([-1.0, 0.5], [0.0, 0.3])
 PROBLEM = quadratics(A, B, level=0.4)
-RHO = fl.PowerLaw(0.6, 0.3)
-GAMMA = fl.PowerLaw(0.9, 0.35)
+TAU = 0.7
+LEVEL = 0.1
+PENALTY = 3.0
 METHOD = fl.ConstrainedSSCA(
-    tau=0.7,
+    tau=TAU,
     rho=RHO,
     gamma=GAMMA,
-    penalty=3.0,
-    levels=0.1,
+    penalty=PENALTY,
+    levels=LEVEL,
 )
-
-
-def excess(w, linear, constant):
-    """How far the surrogate of the constraint lies above the level."""
-    return float(constant + linear @ w + METHOD.tau * w @ w - METHOD.levels)
 
 
 def best_response(objective, linear, constant):
     """The minimizer at the multiplier that bisection finds in [0, penalty]."""
     low = 0.0
-    high = METHOD.penalty
+    high = PENALTY
     for _ in range(80):
         nu = (low + high) / 2
-        w = -(objective + nu * linear) / (2 * METHOD.tau * (1 + nu))
-        if excess(w, linear, constant) > 0:
+        w = -(objective + nu * linear) / (2 * TAU * (1 + nu))
+        excess = constant + linear @ w + TAU * w @ w - LEVEL
+        if excess > 0:
             low = nu
         else:
             high = nu
@@ -45,27 +44,30 @@ def best_response(objective, linear, constant):
 
 def test_equals_its_plain_twin():
     w = PROBLEM.w0
-    middle = A.mean(0)
-    ball = B.mean(0)
-    objective = torch.zeros(2, dtype=torch.float64)
-    linear = torch.zeros(2, dtype=torch.float64)
+    objective = torch.zeros(2).double()
+    linear = torch.zeros(2).double()
     constant = 0.0
     for t, (_, _, state, info) in enumerate(walk(METHOD, PROBLEM, 12), start=1):
-        rho = 0.6 / t**0.3
-        gamma = 0.9 / t**0.35
-        slope = w - ball
+        rho = RHO(t)
+        slope = w - B.mean(0)
         value = PROBLEM.mean_losses(w)[1]
-        objective = (1 - rho) * objective + rho * (w - middle - 2 * METHOD.tau * w)
-        linear = (1 - rho) * linear + rho * (slope - 2 * METHOD.tau * w)
-        constant = (1 - rho) * constant + rho * (value - slope @ w + METHOD.tau * w @ w)
+        objective = (1 - rho) * objective + rho * (w - A.mean(0) - 2 * TAU * w)
+        linear = (1 - rho) * linear + rho * (slope - 2 * TAU * w)
+        constant = (1 - rho) * constant + rho * (value - slope @ w + TAU * w @ w)
         best, nu = best_response(objective, linear, constant)
-        w = (1 - gamma) * w + gamma * best
+        w = (1 - GAMMA(t)) * w + GAMMA(t) * best
         close(state.w, w, 1e-9)
         assert info["nu"].item() == pytest.approx(nu, abs=1e-9)
-    assert 0 < nu < METHOD.penalty
+    assert 0 < nu < PENALTY
 
 
-@pytest.mark.parametrize(("level", "factor"), [(100.0, 1.0), (-100.0, 2.0)])
+@pytest.mark.parametrize(
+    ("level", "factor"),
+    [
+        (100.0, 1.0),
+        (-100.0, 2.0),
+    ],
+)
 def test_without_tolerance_the_penalty_grows_only_where_there_is_slack(level, factor):
     method = replace(
         METHOD,

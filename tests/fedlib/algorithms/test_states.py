@@ -4,38 +4,16 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
 from fedlib.testing.examples import examples
+from tests.helpers.rounds import walk
 
-EXAMPLES = [example for group in examples().values() for example in group]
-
-
-def kinds(state):
-    """Shape and type of each field."""
-    return {name: (values.shape, values.dtype) for name, values in state._asdict().items()}
-
-
-NAMES = [type(algorithm).__name__ for algorithm, _ in EXAMPLES]
-
-
-@pytest.mark.parametrize(("algorithm", "problem"), EXAMPLES, ids=NAMES)
-def test_a_round_keeps_the_shapes_of_the_state(algorithm, problem):
-    state = algorithm.init(problem)
-    draw = algorithm.draw(problem, seeded(0, "rounds"))
-    after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
-    assert kinds(after) == kinds(state)
-
-
-@pytest.mark.parametrize("name", ["SSCA", "VerticalSSCA"])
-def test_without_constraints_one_surrogate_is_averaged(name):
-    algorithm, problem = examples()[name][0]
-    state = algorithm.init(problem)
-    assert state.linear.shape == (1, problem.dim)
-    assert state.constant.shape == (1,)
-
-
-WORK = {"lr": 0.1, "local_steps": 2, "participants": 2}
+SHORT = pareto(torch.eye(4).view(2, 1, 2, 4).bfloat16())
+WORK = {
+    "lr": 0.1,
+    "local_steps": 2,
+    "participants": 2,
+}
 SEVERAL = [
     fl.FSMGDA(**WORK),
     fl.FSMGDA(**WORK, batch_size=1),
@@ -46,12 +24,25 @@ SEVERAL = [
     fl.Scalarized(**WORK),
     fl.Scalarized(**WORK, task=1),
 ]
+CASES = [(method, SHORT) for method in SEVERAL]
+for group in examples().values():
+    CASES.extend(group)
 
 
-@pytest.mark.parametrize("algorithm", SEVERAL, ids=lambda x: type(x).__name__)
-def test_a_state_of_short_floats_stays_one(algorithm):
-    problem = pareto(torch.eye(4).view(2, 1, 2, 4).bfloat16())
-    state = algorithm.init(problem)
-    draw = algorithm.draw(problem, seeded(0, "rounds"))
-    after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
-    assert kinds(after) == kinds(state)
+def kinds(state):
+    """Shape and type of each field."""
+    return [(values.shape, values.dtype) for values in state]
+
+
+@pytest.mark.parametrize(("method", "problem"), CASES)
+def test_a_round_keeps_the_shapes_and_the_types_of_the_state(method, problem):
+    ((before, _, after, _),) = walk(method, problem, 1)
+    assert kinds(after) == kinds(before)
+
+
+@pytest.mark.parametrize("name", ["SSCA", "VerticalSSCA"])
+def test_without_constraints_one_surrogate_is_averaged(name):
+    method, problem = examples()[name][0]
+    state = method.init(problem)
+    assert state.linear.shape == (1, problem.dim)
+    assert state.constant.shape == (1,)
