@@ -1,4 +1,4 @@
-"""The numbers that are typed into the book's prose: where they stand.
+"""The prose of the book's pages, and the numbers that are typed into it.
 
 What is not looked at: displayed formulas, code, roles, links, numbers of theorems and sections, and
 in formulas within a line whatever has no decimals and fewer than three digits.
@@ -7,10 +7,7 @@ in formulas within a line whatever has no decimals and fewer than three digits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import jupytext
 
@@ -53,14 +50,6 @@ NUMBER = re.compile(r"(?<![\w.\-\u2013])(\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?)(?!
 ITEM = re.compile(r"^[ >]*\d+\. ", re.M)  # of a list
 
 
-class Unit(NamedTuple):
-    """A paragraph or a line of a table: its page, how it begins, and the numbers typed in it."""
-
-    page: str
-    near: str
-    numbers: tuple[str, ...]
-
-
 def pages() -> dict[str, str]:
     """Name -> text of everything that is prose: the book's pages and the notebooks' Markdown."""
     texts = {}
@@ -71,17 +60,6 @@ def pages() -> dict[str, str]:
         prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
         texts[str(path.relative_to(ROOT))] = "\n\n".join(prose)
     return texts
-
-
-def units(page: str, text: str) -> Iterator[Unit]:
-    """The paragraphs and lines of tables that have a typed number."""
-    plain = masked(text)
-    breaks = [match.start() for match in re.finditer(r"\n\s*\n|\n(?=[|])", plain)]
-    for start, end in pairwise([0, *breaks, len(plain)]):
-        unit = plain[start:end]
-        numbers = sorted(map(typed, numbers_of(unit)), key=float)
-        if numbers:
-            yield Unit(page, beginning(unit), tuple(numbers))
 
 
 def unfenced(text: str) -> str:
@@ -121,20 +99,13 @@ def blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", match[0])
 
 
-def numbers_of(plain: str) -> list[re.Match[str]]:
-    """The typed numbers of some prose: those in words, then those in formulas."""
+def typed_numbers(text: str) -> set[str]:
+    """The numbers that are typed in some prose, in words and in formulas, as Python writes them."""
+    plain = masked(text)
     words = PLACES.sub(blank, ITEM.sub(blank, FORMULA.sub(blank, plain)))
     formulas = re.sub(r"(?:^|\$)[^$]*(?:\$|$)", blank, plain)
-    return [*NUMBER.finditer(words), *IN_FORMULA.finditer(formulas)]
-
-
-def typed(match: re.Match[str]) -> str:
-    """A typed number as Python writes it."""
-    number = re.sub(r",|\\,", "", match[1])
-    return f"{number}e{match[2]}" if match.re is IN_FORMULA and match[2] else number
-
-
-def beginning(words: str) -> str:
-    """The first words of a unit."""
-    plain = re.sub(r"[$\\{}_^\[\]*:|\"']+|^\s*\d+\. ", " ", words)
-    return " ".join(plain.split())[:48].strip()
+    numbers = {match[1].replace(",", "") for match in NUMBER.finditer(words)}
+    for match in IN_FORMULA.finditer(formulas):
+        mantissa = match[1].replace("\\,", "")
+        numbers.add(f"{mantissa}e{match[2]}" if match[2] else mantissa)
+    return numbers
