@@ -13,6 +13,11 @@ def close(actual, expected, tol=1e-12):
     torch.testing.assert_close(actual, expected, atol=tol, rtol=0)
 
 
+def near(actual, expected, **tolerances):
+    """Equal up to rounding, or up to what `pytest.approx` is told."""
+    assert actual == pytest.approx(expected, **tolerances)
+
+
 def refuses(words, make, /, *args, error=ValueError, **options):
     """`make(*args, **options)` stops with one sentence that says `words`; a * is any text."""
     with pytest.raises(error) as caught:

@@ -222,15 +222,6 @@ def test_a_readers_shorter_lists_still_give_numbers(name):
     assert np.isfinite(study.derive(kept, params)[key].value)
 
 
-def test_quantities_do_without_the_runs_of_a_method():
-    study = STUDIES["cmoo_pairs"]
-    traces = {name: trace for name, trace in study.load().items() if "_single_" not in name}
-    numbers = study.derive(traces, study.resolve("full"))
-    setting = {"data": "mnist_fashion", "method": "fedcmoo"}
-    assert numbers[Query.of("accuracy", **setting, minus="fsmgda")].value
-    assert Query.of("decline", **setting) not in numbers
-
-
 def test_studies_are_imported_without_jupyter_and_what_only_figures_need():
     """Judging claims, which reads tables of pandas, would wait for it."""
     late = ("matplotlib", "seaborn", "sklearn")

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import fedlib as fl
 from fedlib.core.problem import Batch
@@ -19,8 +20,8 @@ def test_weights_of_two_gradients_are_those_of_torchjd():
         G = H @ H.T
         start = torch.full((2,), 0.5, dtype=torch.float64)
         exact = MinNorm()(G, start)
-        torch.testing.assert_close(mgda(G), exact)
-        torch.testing.assert_close(FindWeights(step=0.1, steps=5000)(G, start), exact)
+        assert_close(mgda(G), exact)
+        assert_close(FindWeights(step=0.1, steps=5000)(G, start), exact)
 
 
 def test_switching_is_that_of_humancompatible_train():
@@ -43,6 +44,6 @@ def test_switching_is_that_of_humancompatible_train():
         dual.forward_update(f, (g - LEVELS["np"]).unsqueeze(0)).backward()
         step.step()
         taken.append(dual.last_switched_to_constraints)
-    torch.testing.assert_close(ours.state.w[0], w.detach())
+    assert_close(ours.state.w[0], w.detach())
     assert ours.info["sigma"][0].tolist() == taken
     assert 0 < sum(taken) < 50

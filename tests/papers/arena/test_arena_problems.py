@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import fedlib as fl
 from fedlib import data
@@ -13,8 +14,8 @@ from papers.arena import methods as arena_units
 from papers.arena.methods import METHODS, applies, form_of, grid, units
 from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem
 from papers.arena.reference import doubled, residual, slope, solved
-from papers.arena.runs import evaluations, specs
-from tests.helpers.expect import refuses
+from papers.arena.runs import specs
+from tests.helpers.expect import near
 from tests.helpers.randoms import normal
 
 STAND_IN = 2000
@@ -41,7 +42,7 @@ def test_closed_gradients_are_those_of_the_losses(name):
     weights = torch.tensor([0.7, -1.3], dtype=torch.float64)[: 1 + problem.num_constraints]
     gradient = problem.gradient(w, batch, weights)
     by_hand = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
-    torch.testing.assert_close(gradient, by_hand)
+    assert_close(gradient, by_hand)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,7 +52,7 @@ def test_all_forms_have_the_same_losses(name):
     exact = problem.metrics(w, problem)
     both = torch.stack([exact["f"], exact["g"]])
     expected = problem_of(name, "objectives").mean_losses(w)
-    torch.testing.assert_close(both, expected)
+    assert_close(both, expected)
     assert problem_of(name, "objectives").num_objectives == 2
 
 
@@ -60,10 +61,10 @@ def test_two_objectives_in_a_ratio_have_a_convex_combination_as_their_mean():
     f, g = problem_of("pair").mean_losses(w)
     weighted = problem_of("pair", "objectives", ratio=3.0)
     expected = 0.25 * f + 0.75 * g
-    torch.testing.assert_close(weighted.mean_losses(w).mean(), expected)
+    assert_close(weighted.mean_losses(w).mean(), expected)
     batch = fl.core.problem.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
     plain = problem_of("pair").gradient(w, batch, torch.tensor([0.25, 0.75]))
-    torch.testing.assert_close(weighted.gradient(w, batch, torch.tensor([0.5, 0.5])), plain)
+    assert_close(weighted.gradient(w, batch, torch.tensor([0.5, 0.5])), plain)
     assert weighted.config["ratio"] == 3.0
 
 
@@ -75,7 +76,7 @@ def test_a_set_is_the_constraint(name):
         g = inside.metrics(w, inside)["g"]
         assert bool(inside.set.contains(w)) == bool(g <= LEVELS[name])
     edge = inside.set.project(10 * w)
-    assert inside.metrics(edge, inside)["g"] == pytest.approx(1, abs=1e-4)
+    near(inside.metrics(edge, inside)["g"], 1, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,7 +91,7 @@ def test_rows_of_training_validation_and_test_are_apart(name):
         assert len(set.union(*rows)) == sum(map(len, rows)) == sum(len(p[0]) for p in sides)
     if name in ("pair", "sparse"):
         share = len(sides[1][0]) / (len(sides[0][0]) + len(sides[1][0]))
-        assert share == pytest.approx(0.2, abs=0.02)
+        near(share, 0.2, abs=0.02)
     else:
         assert len(sides[2][0]) > len(sides[0][0]) / 10  # all other people
     assert problem.rows.flatten().tolist() == [*range(len(sides[0][0]))]
@@ -107,7 +108,7 @@ def test_validation_and_test_are_measured_on_their_own_rows(name):
     for side, rows in {"val": problem.heldout[:count], "test": problem.heldout[count:]}.items():
         m = len(rows[-1])
         f, g = problem.losses(w, fl.core.problem.Batch(rows, torch.full((m,), 1 / m)))
-        torch.testing.assert_close((metrics[f"{side}_f"], metrics[f"{side}_g"]), (f, g))
+        assert_close((metrics[f"{side}_f"], metrics[f"{side}_g"]), (f, g))
 
 
 # The optimum
@@ -160,16 +161,7 @@ def test_a_round_costs_the_gradients_and_bits_that_are_charged(method, name):
     assert np.isfinite(trace.metrics["f"]).all()
     charged = 32 * base.num_clients * entry.sent(E, problem.dim)
     both = float((trace.info["bits_up"] + trace.info["bits_down"]).mean())
-    assert both == pytest.approx(charged, rel=0.3)
-
-
-@pytest.mark.parametrize("method", ["fedfw", "plus"])
-def test_who_needs_a_set_is_refused_without_one(method):
-    of = units("np", 0, E, 64, 0)
-    free = replace(problem_of("np"), num_constraints=0)
-    refuses("must have a feasible set", METHODS[method].make(of, 1.0, 0.0).init, free)
-    assert not applies(method, "np")
-    assert applies(method, "sparse")
+    near(both, charged, rel=0.3)
 
 
 def test_every_method_gets_the_passes_of_all_others():
@@ -181,16 +173,6 @@ def test_every_method_gets_the_passes_of_all_others():
             passes = 30 if spec.labels["problem"] == "np" else 60
             of_round = METHODS[method].passes(p["local_steps"])
             assert passes - of_round < spec.rounds * of_round <= passes
-
-
-def test_an_evaluation_lies_near_the_end_of_the_bits():
-    for rounds, paid in ((120, 9), (200, 41), (240, 93), (600, 47), (240, 2000), (1200, 2000)):
-        interval = evaluations(rounds, paid)
-        reached = min(rounds, paid) // interval * interval
-        assert reached > 0.8 * min(rounds, paid)
-        assert interval <= paid
-    assert evaluations(600, 9) == 9
-    assert evaluations(10, 0) == 1
 
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import fedlib as fl
 from fedlib import FedAvg, FedSGM, problems
@@ -18,7 +19,7 @@ def test_what_does_not_diverge_runs_as_it_is(engine):
     method = FedSGM(0.1, 2, 3, tolerance=0.05)
     alone = fl.run(method, toy(), rounds=7, progress=False, engine=engine)
     stopped = fl.run(Stopped(method), toy(), rounds=7, progress=False, engine=engine)
-    torch.testing.assert_close(stopped.state.w, alone.state.w)
+    assert_close(stopped.state.w, alone.state.w)
     np.testing.assert_array_equal(stopped.info["bits_up"], alone.info["bits_up"])
 
 
@@ -37,4 +38,4 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     fl.run(method, toy(), rounds=4, progress=False, checkpoint=file)
     resumed = fl.run(method, toy(), rounds=8, progress=False, checkpoint=file)
     plain = fl.run(method, toy(), rounds=8, progress=False)
-    torch.testing.assert_close(resumed.state.w, plain.state.w)
+    assert_close(resumed.state.w, plain.state.w)

@@ -1,24 +1,19 @@
 """Probes of Gram estimates and of local progress against plain computation."""
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from fedlib import FSMGDA, FedCMOO, FedCMOOPref, Loop, Sequential, Vectorized, run
-from fedlib.compress import Masked
+from fedlib import FSMGDA, FedCMOO, FedCMOOPref, Loop, Sequential, Vectorized
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.weights import MinNorm
 from papers.fedcmoo import networks
-from papers.fedcmoo.common import halves_apart
 from papers.fedcmoo.probe.methods import (
     ERRORS,
     SKETCHES,
     GramProbe,
     ProgressProbe,
-    best_multiple,
-    shapes,
     unpacked,
 )
 from papers.fedcmoo.problems.paired_digits import paired_digits
@@ -100,44 +95,6 @@ class TestGramProbe:
             assert float(info[name]) == pytest.approx(error, rel=1e-6, abs=1e-7), name
         assert len({round(x, 9) for x in expected.values()}) >= len(ERRORS) - 2
 
-    def test_the_run_is_left_as_it_is_and_costs_what_it_costs(self):
-        problem = quadratics()
-        probe = GramProbe(PREF)
-        draw = probe.draw(problem, seeded(0, "rounds"))
-        alone = PREF.draw(problem, seeded(0, "rounds"))
-        for x, y in zip(draw._replace(chance=()), alone, strict=True):
-            assert x is y or torch.equal(x, y)
-        state = probe.init(problem)
-        probed, seen = probe.round(Vectorized(problem), state, draw)
-        plain, info = PREF.round(Vectorized(problem), state, alone)
-        assert torch.equal(probed.w, plain.w)
-        assert all(torch.equal(seen[k], v) for k, v in info.items())
-
-    def test_noise_comes_back_as_it_was_drawn(self):
-        draw = GramProbe(PREF).draw(quadratics(), seeded(0, "rounds"))
-        noises = unpacked(draw.chance, TASKS, SHARED)
-        for name, shape in shapes(TASKS, SHARED).items():
-            if shape:
-                assert tuple(noises[name].shape[1:]) == shape
-        positions = noises["masked"]
-        drawn = Masked().rule(TASKS).draw(1, TASKS * SHARED, seeded(0, "split"))
-        assert positions.shape == (4, drawn.shape[1])
-        for row in positions:
-            assert len(row.unique()) == len(row)
-        assert 0 <= int(positions.min()) <= int(positions.max()) < TASKS * SHARED
-        assert torch.equal(positions, noises["unscaled"])
-        assert abs(float(noises["block"].std()) - 1) < 0.2
-
-    def test_it_runs_in_the_loop(self):
-        trace = run(
-            GramProbe(PREF),
-            quadratics(),
-            rounds=2,
-            seeds=[0, 1],
-            progress=False,
-        )
-        assert trace.info["nrmse_one_way_block"].shape == (2, 2)
-
 
 CMOO = FedCMOO(lr=0.5, local_steps=3, participants=2, batch_size=4, shared=28_515)
 RIVAL = FSMGDA(lr=0.1, local_steps=2, participants=2, batch_size=4, shared=28_515)
@@ -155,19 +112,25 @@ class TestProgressProbe:
             assert float(info[name]) == pytest.approx(gain, abs=2e-5), name
         assert expected["method_loss"] > 0
 
-    def test_the_run_is_left_as_it_is_and_both_have_the_same_participants(self):
-        problem = pictures()
-        probe = ProgressProbe(CMOO, RIVAL)
-        draw = probe.draw(problem, seeded(0, "rounds"))
-        alone = CMOO.draw(problem, seeded(0, "rounds"))
-        state = probe.init(problem)
-        probed, seen = probe.round(Loop(problem), state, draw)
-        plain, info = CMOO.round(Loop(problem), state, alone)
-        assert torch.equal(probed.w, plain.w)
-        assert all(torch.equal(seen[k], v) for k, v in info.items())
-        twin = RIVAL.draw(problem, seeded(0, "rounds"))
-        assert torch.equal(twin.participants, draw.participants)
-        assert torch.equal(twin.batches, draw.chance)
+
+@pytest.mark.parametrize(
+    ("make", "method", "probe"),
+    [
+        (quadratics, PREF, GramProbe(PREF)),
+        (pictures, CMOO, ProgressProbe(CMOO, RIVAL)),
+    ],
+)
+def test_a_probe_leaves_the_run_as_it_is(make, method, probe):
+    problem = make()
+    draw = probe.draw(problem, seeded(0, "rounds"))
+    plain_draw = method.draw(problem, seeded(0, "rounds"))
+    assert torch.equal(draw.batches, plain_draw.batches)
+    state = probe.init(problem)
+    probed, seen = probe.round(Loop(problem), state, draw)
+    plain, info = method.round(Loop(problem), state, plain_draw)
+    assert torch.equal(probed.w, plain.w)
+    for name, value in info.items():
+        assert torch.equal(seen[name], value)
 
 
 class PlainNetwork:
@@ -253,19 +216,3 @@ def named_gains(gains):
             for k in range(2):
                 named[f"{training}_{curve}_{k + 1}"] = float(gains[a, b, k])
     return named
-
-
-def test_the_best_multiple_forgets_the_scale_and_leaves_the_least_error():
-    exact = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
-    torch.testing.assert_close(best_multiple(0.1 * exact, exact), exact)
-    estimate = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
-    least = (best_multiple(estimate, exact) - exact).norm()
-    for scale in (1.0, 1.5, 1.7):
-        assert least <= (scale * estimate - exact).norm()
-
-
-def test_halves_are_of_disjoint_seeds_and_need_three():
-    values = np.arange(8.0).reshape(4, 2)
-    np.testing.assert_allclose(halves_apart(values), [[-4, -4], [-4, -4]])
-    assert len(halves_apart(values[:3])) == 2
-    assert len(halves_apart(values[:2])) == 0

@@ -11,7 +11,7 @@ from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.testing.contract import CHECKS
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
-from tests.helpers.expect import close
+from tests.helpers.expect import close, near
 from tests.helpers.problems import objectives, three_objectives
 
 WORK = {"lr": 0.05, "local_steps": 3, "participants": 4}
@@ -45,7 +45,7 @@ def test_a_round_that_is_accepted_is_one_of_the_parent(engine):
     close(reached.w, parent.w, 1e-14)
     assert info["rejected"] == 0
     expected = float(loss_at(problem, reached.w))
-    assert float(reached.accepted) == pytest.approx(expected)
+    near(float(reached.accepted), expected)
     assert float(info["accepted"]) == float(reached.accepted)
 
 
@@ -78,23 +78,6 @@ def test_a_model_that_is_not_finite_is_never_accepted():
         fl.run(fl.FedCMOOPref(lr=1e200, local_steps=3, participants=4), problem, rounds=5)
 
 
-def test_a_run_that_would_diverge_stays_where_it_was_good():
-    problem = objectives(noise=0.1, rows=4)
-    method = GuardedFedCMOOPref(
-        lr=0.9,
-        server_lr=30.0,
-        local_steps=3,
-        participants=4,
-        **GUARD,
-    )
-    trace = fl.run(method, problem, rounds=30, progress=False)
-    accepted = trace.info["accepted"][0]
-    rejected = trace.info["rejected"][0]
-    assert 0 < rejected.sum() < 30
-    assert (accepted[1:] <= 1.5 * accepted[:-1]).all()
-    assert (accepted[1:][rejected[1:] == 1] == accepted[:-1][rejected[1:] == 1]).all()
-
-
 @ENGINES
 def test_values_and_guard_are_plain_and_gradients_are_not(engine):
     problem = three_objectives()
@@ -108,7 +91,7 @@ def test_values_and_guard_are_plain_and_gradients_are_not(engine):
     close(reached.w, twice.w, 1e-13)  # mu does not see a factor
     close(info["mu"], plain_info["mu"], 1e-13)
     expected = float(loss_at(problem, reached.w))
-    assert float(reached.accepted) == pytest.approx(expected)
+    near(float(reached.accepted), expected)
     skewed = replace(problem, losses=lambda w, b: problem.losses(w, b) * torch.tensor([1, 1, 9]))
     mu = one_round(method, with_plain_values(problem, skewed), engine)[2]["mu"]
     close(mu, one_round(ours, skewed, engine)[2]["mu"], 1e-13)

@@ -7,6 +7,7 @@ from fedlib import models
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
 from papers.fedcmoo.problems.qm9 import qm9
+from tests.helpers.expect import near
 from tests.helpers.problems import batches
 
 NAMES = tuple("A B C mu alpha homo lumo gap r2 zpve u0 u298 h298 g298 cv".split())  # noqa: SIM905
@@ -36,23 +37,20 @@ def three():
 
 
 def test_features_of_three_molecules(three):
-    graphs = molecules.graphs(three, torch.tensor([2, 0]), torch.zeros(3, 11), size=6)
-    assert graphs.real.sum(1).tolist() == [5, 3]
+    graphs = molecules.graphs(three, torch.arange(3), torch.zeros(3, 11), size=6)
+    assert graphs.real.sum(1).tolist() == [3, 4, 5]
     assert not graphs.atoms[~graphs.real].any()
     assert not graphs.positions[~graphs.real].any()
-    carbon = graphs.atoms[0, 0].tolist()
-    hydrogen = graphs.atoms[0, 1].tolist()
-    assert carbon == [0, 1, 0, 0, 0, 6, 0, 0, 0, 1, 4]  # sp3, four hydrogens
-    assert hydrogen == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
-    assert graphs.atoms[1, 0].tolist() == [0, 1, 0, 0, 0, 6, 0, 1, 0, 0, 1]  # sp
-    assert graphs.atoms[1, 1].tolist() == [0, 0, 1, 0, 0, 7, 0, 1, 0, 0, 0]
-    formaldehyde = molecules.graphs(three, torch.tensor([1]), torch.zeros(3, 11))
-    assert formaldehyde.atoms[0, 1].tolist() == [0, 0, 0, 1, 0, 8, 0, 0, 1, 0, 0]  # sp2
-    assert formaldehyde.atoms.shape == (1, 29, 11)
-    assert torch.equal(graphs.bonds, graphs.bonds.mT)
-    assert graphs.bonds[1, :3, :3].tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
-    assert not graphs.bonds[1, 3:].any()
-    assert torch.equal(graphs.positions[0, :5], three.positions[7:])
+    cyanide, formaldehyde, methane = graphs.atoms.tolist()
+    assert cyanide[0] == [0, 1, 0, 0, 0, 6, 0, 1, 0, 0, 1]  # sp
+    assert cyanide[1] == [0, 0, 1, 0, 0, 7, 0, 1, 0, 0, 0]
+    assert formaldehyde[1] == [0, 0, 0, 1, 0, 8, 0, 0, 1, 0, 0]  # sp2
+    assert methane[0] == [0, 1, 0, 0, 0, 6, 0, 0, 0, 1, 4]  # sp3, four hydrogens
+    assert methane[1] == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    bonds = graphs.bonds[0]
+    assert bonds[:3, :3].tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
+    assert not bonds[3:].any()
+    assert torch.equal(graphs.positions[2, :5], three.positions[7:])
 
 
 def test_edges_are_bonds_and_distances(three):
@@ -69,7 +67,7 @@ def test_energies_are_those_of_atomization(three):
     y = molecules.targets(three)
     u0 = three.targets[:, NAMES.index("u0")]
     expected = u0[2] + 37.846772 + 4 * 0.500273
-    assert float(y[2, 6]) == pytest.approx(float(expected), rel=1e-12)
+    near(float(y[2, 6]), float(expected), rel=1e-12)
     for k, name in enumerate(("mu", "alpha", "homo", "lumo", "r2", "zpve")):
         assert torch.equal(y[:, k], three.targets[:, NAMES.index(name)])
     assert torch.equal(y[:, 10], three.targets[:, NAMES.index("cv")])
@@ -104,7 +102,7 @@ def test_losses_and_metrics(three):
     assert set(values) == {"loss", *(f"loss_{k}" for k in range(1, 12))}
     error = apply(problem.w0, *inputs_of(test)).squeeze(-1) - test.targets
     expected = float(error[:, 6].square().mean())
-    assert float(values["loss_7"]) == pytest.approx(expected, rel=1e-4)
+    near(float(values["loss_7"]), expected, rel=1e-4)
 
 
 # ---- real files -----------------------------------------------------------------------------

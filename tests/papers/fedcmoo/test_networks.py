@@ -3,7 +3,6 @@
 import pytest
 import torch
 from torch import nn
-from torch.func import grad, vmap
 
 from fedlib import models
 from papers.fedcmoo import networks
@@ -26,28 +25,6 @@ def test_numbers_of_parameters_are_those_of_the_paper(make, options, size, encod
     encoder_numbers = torch.cat([p.detach().flatten() for p in module.encoder.parameters()])
     assert torch.equal(w0[:encoder], encoder_numbers)
     assert w0.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("make", "shape", "expected"),
-    [
-        (networks.pair_lenet, (3, 1, 28, 28), (3, 2, 10)),
-        (networks.pair_cnn, (3, 3, 32, 32), (3, 2, 10)),
-    ],
-)
-def test_pictures_alone_and_under_vmap(make, shape, expected):
-    w0, apply = models.ravel(make(generator()))
-    x = torch.randn(shape, generator=generator(1))
-    alone = apply(w0, x)
-    assert alone.shape == expected
-    # batches of batches, as clients see them, with a model each
-    w = torch.stack([w0, 1.01 * w0])
-    together = vmap(apply)(w, torch.stack([x, x.flip(0)]))
-    assert torch.allclose(together[0], alone, atol=1e-4)
-    assert torch.allclose(together[1], apply(w[1], x.flip(0)), atol=1e-4)
-    slope = grad(lambda v: apply(v, x).square().sum())(w0)
-    assert slope.isfinite().all()
-    assert (slope != 0).double().mean() > 0.5
 
 
 # ---- molecules ------------------------------------------------------------------------------
@@ -106,23 +83,3 @@ def test_message_passing_is_the_plain_computation_and_padding_does_not_matter():
         assert torch.allclose(outputs[k], alone, rtol=1e-10, atol=1e-12)
     wrong = apply(w0, atoms, edges, torch.ones_like(real))
     assert (wrong - outputs).abs().max() > 1e-3  # the test would see a mask that is not used
-
-
-def test_message_passing_under_vmap_with_gradients():
-    w0, apply = models.ravel(networks.molecule_network(generator()).double())
-    atoms, edges, real = (x.unflatten(0, (2, 2)) for x in molecules([5, 3, 4, 2], 6))
-    slope = grad(lambda w, *x: apply(w, *x).square().mean())
-    slopes = vmap(slope, in_dims=(None, 0, 0, 0))(w0, atoms, edges, real)
-    alone = slope(w0, atoms[1], edges[1], real[1])
-    assert slopes.isfinite().all()
-    assert torch.allclose(slopes[1], alone, atol=1e-12)
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_channels_innermost_in_memory_and_nothing_else_changed(channels):
-    x = torch.randn(5, channels, 6, 6)
-    moved = networks.channels_last(x)
-    assert torch.equal(moved, x)
-    assert moved.stride() == (36 * channels, 1, 6 * channels, channels)
-    several = torch.func.vmap(networks.channels_last)(x.expand(2, *x.shape))
-    assert torch.equal(several, x.expand(2, *x.shape))

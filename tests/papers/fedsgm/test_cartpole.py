@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from fedlib.core.problem import Batch
-from fedlib.core.sampling import seeded
 from papers.fedsgm.cartpole import simulator as cart
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole, ends, forbidden, step
 from papers.fedsgm.cartpole.trpo import Episodes
@@ -84,20 +83,15 @@ class TestCost:
 
 
 class TestEpisodes:
-    def test_horizon_and_what_a_balanced_pole_gets(self):
+    def test_a_balanced_pole_stands_to_the_horizon(self):
         sim = CartPole(steps=400, environments=3)
-        w = linear_policy()
-        episodes = sim.episodes(w, sim.chance(1, generator())[0])
+        chance = sim.chance(1, generator())[0]
+        episodes = sim.episodes(linear_policy(), chance)
         assert episodes.states.shape == (401, 3, 5)
-        assert torch.equal(episodes.ended.nonzero()[:, 0].unique(), torch.tensor([199, 399]))
-        assert torch.equal(episodes.states[:-1, 0, 4], torch.arange(400.0) % 200)
-        assert torch.equal(episodes.first.sum(0), torch.full((3,), 200.0))
+        assert (episodes.ended[[199, 399]] == 1).all()
+        assert episodes.ended.sum() == 2 * 3
         assert episodes.per_episode(episodes.reward) == 200
         assert 160 < episodes.per_episode(episodes.cost) < 190
-        away = linear_policy((0.8, 0.9, 7.0, 1.2), at=0.5)
-        parked = sim.episodes(away, sim.chance(1, generator())[0])
-        assert parked.per_episode(parked.reward) == 200
-        assert 25 < parked.per_episode(parked.cost) < 45
 
     def test_restarts_come_from_the_chance_of_their_step(self):
         sim = CartPole(environments=4)
@@ -145,13 +139,3 @@ class TestProblem:
         assert objective == -episodes.per_episode(episodes.reward)
         assert constraint == episodes.per_episode(episodes.cost) - 25
         assert set(problem.metrics(problem.w0, problem)) == {"reward", "cost"}
-
-    def test_a_seed_fixes_start_and_evaluation(self):
-        problem = cartpole(0)
-        again = cartpole(0)
-        reseeded = cartpole(1)
-        assert torch.equal(problem.w0, again.w0)
-        assert torch.equal(problem.heldout[0], again.heldout[0])
-        assert not torch.equal(problem.w0, reseeded.w0)
-        assert not torch.equal(problem.heldout[0], reseeded.heldout[0])
-        assert torch.equal(problem.w0, cart.parameters(seeded(0, "split")))

@@ -57,22 +57,6 @@ class TestSimulate:
             assert torch.allclose(together, alone, rtol=0, atol=1e-10), levels
             assert (alone[..., 7] > 0).any()  # some episodes ended and were started again
 
-    def test_other_axes(self):
-        chance = uniform(14, 3, 2, 5)
-        w = self.policies[:3].T.contiguous()
-        together = vmap(self.one, in_dims=(1, 1), out_dims=1)(w, chance)
-        alone = [self.one(w[:, i], chance[:, i]) for i in range(3)]
-        assert torch.allclose(together, torch.stack(alone, 1), rtol=0, atol=1e-10)
-
-    def test_nothing_depends_on_the_future(self):
-        chance = uniform(20, 3, 5)
-        changed = chance.clone()
-        changed[11:] = uniform(9, 3, 5, seed=9)
-        a = self.one(self.policies[0], chance)
-        b = self.one(self.policies[0], changed)
-        assert torch.equal(a[:11], b[:11])
-        assert not torch.equal(a[12:], b[12:])
-
     def test_op_check(self):
         torch.library.opcheck(
             simulate,

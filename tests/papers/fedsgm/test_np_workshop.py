@@ -1,6 +1,7 @@
 """The drift of the clients is measured by hand."""
 
 import torch
+from torch.testing import assert_close
 
 import fedlib as fl
 from fedlib.steps import Hard
@@ -26,4 +27,4 @@ def test_the_drift_is_the_distance_of_the_local_models_from_their_mean():
         models.append(u)
     apart = torch.stack(models) - torch.stack(models).mean(0)
     expected = apart.square().sum(1).mean().sqrt()
-    torch.testing.assert_close(torch.as_tensor(trace.info["drift"][0, 0]).float(), expected)
+    assert_close(torch.as_tensor(trace.info["drift"][0, 0]).float(), expected)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import fedlib as fl
 from fedlib.steps import PowerLaw
@@ -42,7 +43,7 @@ def test_momentum_adds_the_last_change(problem, method, plain):
         w = w - v
     ours = method(lr=lr, batch_size=None, ridge=common.RIDGE, beta=0.6)
     model = fl.run(ours, task, rounds=3, progress=False).state.w[0]
-    torch.testing.assert_close(model, w, rtol=1e-4, atol=1e-6)
+    assert_close(model, w, rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_chosen_is_the_best_point_of_its_grid():

@@ -1,14 +1,12 @@
 """The study of SSCA's Figures 2 and 3: problems, what it measures, quantities."""
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from papers.ssca import common
-from papers.ssca.convergence.quantities import rounds_to
 from papers.ssca.convergence.runs import he_problem
+from tests.helpers.expect import near
 
 TINY = {"data": "digits", "clients": 4, "hidden": 3, "evaluate": 50}
 
@@ -20,7 +18,7 @@ def test_both_splits_have_the_same_start_pictures_and_metrics():
     assert torch.equal(by_samples.w0, by_features.w0)
     metrics = by_features.metrics(w, by_features)
     for name, value in by_samples.metrics(w, by_samples).items():
-        assert metrics[name] == pytest.approx(float(value))
+        near(metrics[name], float(value))
     reseeded = common.digits_problem(1, **TINY, wide=True)
     assert reseeded.data[0] is by_samples.data[0]  # pictures are shared between seeds
     assert not torch.equal(reseeded.w0, by_samples.w0)
@@ -34,7 +32,7 @@ def test_he_start_is_uniform_within_the_root_of_six_over_the_inputs(split, known
     for layer, inputs in ((magnitudes[: 3 * 64], 64), (magnitudes[3 * 64 :], 3)):
         bound = (6 / inputs) ** 0.5
         assert 0.8 * bound < float(layer.max()) <= bound * (1 + 1e-6)
-    torch.testing.assert_close(wide.w0, 6**0.5 * plain.w0)
+    assert_close(wide.w0, 6**0.5 * plain.w0)
     assert wide.config == {**plain.config, "start": "He, uniform"}
     w = plain.w0 + 0.1
     assert wide.metrics(w, wide) == plain.metrics(w, plain)
@@ -44,10 +42,3 @@ def test_he_start_is_uniform_within_the_root_of_six_over_the_inputs(split, known
 def test_a_batch_for_which_the_paper_prints_no_steps_is_refused(batch):
     with pytest.raises(ValueError, match=f"batch must be one of 1, 10, 100, .* got {batch}"):
         common.ssca("samples", batch)
-
-
-def test_the_rounds_to_a_level_are_those_of_the_first_crossing():
-    costs = np.array([[2.0, 1.0, 0.5, 0.8], [2.0, 1.5, 1.2, 1.1]])
-    trace = SimpleNamespace(rounds=np.array([0, 10, 20, 30]), seeds=(0, 1), metrics={"cost": costs})
-    np.testing.assert_allclose(rounds_to(trace, 0.75), [15, 30])
-    np.testing.assert_allclose(rounds_to(trace, 1.5), [5, 10])

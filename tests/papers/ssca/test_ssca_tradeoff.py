@@ -1,17 +1,14 @@
 """SSCA's norm against cost and Theorem 5: gradients, and quantities by hand."""
 
-from dataclasses import replace
-
-import pytest
 import torch
 from torch.func import grad
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
 from papers.ssca.long.problem import one_constraint
-from papers.ssca.tradeoff import STUDY
 from papers.ssca.tradeoff.quantities import relative_gradient
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
+from tests.helpers.expect import near
 
 SMALL = {"pictures": 40, "clients": 4, "hidden": 5}
 
@@ -22,14 +19,14 @@ def test_the_gradients_parts_are_those_of_autograd():
     metrics = problem.metrics(w, problem)
     g = grad(lambda u: problem.mean_losses(u)[0])(w)
     expected = float(problem.mean_losses(w)[0])
-    assert float(metrics["cost"]) == pytest.approx(expected)
+    near(float(metrics["cost"]), expected)
     expected = float(g.norm())
-    assert float(metrics["slope"]) == pytest.approx(expected)
+    near(float(metrics["slope"]), expected)
     for ridge in (0.0, 0.02, 3.0):
         along = metrics["along"] + 2 * ridge * metrics["norm"].sqrt()
         regularized = torch.hypot(metrics["across"], along)
         expected = float((g + 2 * ridge * w).norm())
-        assert float(regularized) == pytest.approx(expected, rel=1e-9)
+        near(float(regularized), expected, rel=1e-9)
 
 
 def test_solving_with_the_constraint_makes_the_ridges_gradient_small():
@@ -38,15 +35,4 @@ def test_solving_with_the_constraint_makes_the_ridges_gradient_small():
     trace = fl.run(method, problem, rounds=200, evaluate_every=20, progress=False)
     _, gradient = relative_gradient(trace)
     assert gradient[0, -1] < 0.1 < gradient[0, 0]
-    assert trace.metrics["cost"][0, -1] == pytest.approx(0.9, abs=0.01)
-
-
-def test_the_gradient_takes_the_multiplier_of_its_own_round():
-    trace = STUDY.load()["theorem_U0.6"]
-    rounds, gradient = relative_gradient(trace)
-    doubled = trace.info["nu"].copy()
-    doubled[0, : rounds[0]] *= 2
-    _, changed = relative_gradient(replace(trace, info={"nu": doubled}))
-    assert changed[0, 0] != gradient[0, 0]
-    assert (changed[0, 1:] == gradient[0, 1:]).all()
-    assert (changed[1:] == gradient[1:]).all()
+    near(trace.metrics["cost"][0, -1], 0.9, abs=0.01)
