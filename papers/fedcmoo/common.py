@@ -18,7 +18,9 @@ from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.fedcmoo.standin import DIGITS, standin_pairs
 from papers.kit.claims import Claim
+from papers.kit.numbers import mean
 from papers.kit.plot import COLORS
+from papers.kit.quantities import Label, Row, row
 from papers.kit.rules import Control
 from papers.kit.study import Params
 
@@ -93,15 +95,18 @@ def pair_problem(
     stand_in: bool = False,
 ) -> Problem:
     """The two tasks of one composite set, split by the seed; CIFAR-10 with held-out pictures."""
-    train, test = (
-        standin_pairs(data, split, limit) if stand_in else pairs.load(data, split, limit)
-        for split, limit in (("train", pictures), ("test", 0))
-    )
+    load = standin_pairs if stand_in else pairs.load
+    train = load(data, "train", pictures)
+    test = load(data, "test", 0)
     heldout = None
     if data == "cifar10_mnist":
-        kept = len(train.y) - min(HELD, len(train.y) // 5)
+        count = len(train.y)
+        kept = count - min(HELD, count // 5)
         heldout = slice_pairs(train, slice(kept, None))
         train = slice_pairs(train, slice(kept))
+    config = {"data": data}
+    if stand_in:
+        config["stand_in"] = DIGITS
     return paired_digits(
         train,
         test,
@@ -112,17 +117,23 @@ def pair_problem(
         kinds=kinds,
         evaluate=test_pictures or None,
         held=heldout,
-        config={"data": data, **({"stand_in": DIGITS} if stand_in else {})},
+        config=config,
     )
 
 
-def final(trace: Trace, name: str, share: float = 0.1, end: int | None = None) -> Array:
+def final(
+    trace: Trace,
+    name: str,
+    share: float = 0.1,
+    end: int | None = None,
+) -> Array:
     """Per seed the mean of a metric over the models evaluated in the last share of the rounds.
 
     The final model is among them. `end` is the last round that is looked at.
     """
-    end = int(trace.rounds[-1]) if end is None else end
-    late = (trace.rounds > (1 - share) * end) & (trace.rounds <= end)
+    rounds = trace.rounds
+    end = int(rounds[-1]) if end is None else end
+    late = (rounds > (1 - share) * end) & (rounds <= end)
     return np.asarray(trace.metrics[name][:, late].mean(1))
 
 
@@ -135,6 +146,14 @@ def halves_apart(values: Array) -> Array:
     return np.asarray(values[:half] - values[len(values) - half :])
 
 
+def null_rows(measure: str, values: Array, unit: str = "", **labels: Label) -> list[Row]:
+    """The row of `halves_apart` of a method's values, if there are enough of them."""
+    apart = halves_apart(values)
+    if len(apart) == 0:
+        return []
+    return [row(measure, mean(apart, unit), **labels, minus="nothing")]
+
+
 def slice_pairs(pictures: pairs.Pairs, rows: slice) -> pairs.Pairs:
     """Some of the pictures, with their labels."""
     return replace(pictures, X=pictures.X[rows], y=pictures.y[rows])
@@ -142,14 +161,24 @@ def slice_pairs(pictures: pairs.Pairs, rows: slice) -> pairs.Pairs:
 
 def task(p: Params) -> dict[str, Any]:
     """What every problem on pictures is told."""
-    same = {k: p[k] for k in ("clients", "pictures", "test_pictures")}
-    return {**same, "alpha": float(p["alpha"])}
+    return {
+        "clients": p["clients"],
+        "pictures": p["pictures"],
+        "test_pictures": p["test_pictures"],
+        "alpha": float(p["alpha"]),
+    }
 
 
 def work(p: Params, rates: tuple[float, float]) -> dict[str, Any]:
     """What every method is told; `rates` are the step sizes of the server and of the clients."""
-    same = {k: p[k] for k in ("local_steps", "participants")}
-    return {"lr": rates[1], "server_lr": rates[0], "batch_size": p["batch"], **same}
+    server_lr, lr = rates
+    return {
+        "lr": lr,
+        "server_lr": server_lr,
+        "batch_size": p["batch"],
+        "local_steps": p["local_steps"],
+        "participants": p["participants"],
+    }
 
 
 def method(name: str, data: str, p: Params, **changes: Any) -> Any:
@@ -157,12 +186,15 @@ def method(name: str, data: str, p: Params, **changes: Any) -> Any:
 
     `name` is `"fsmgda"`, `"fedcmoo"`, `"pref"`, or `"scalarized"`, which has FedCMOO's step sizes.
     """
-    common = work(p, RATES[data]["fedcmoo" if name == "scalarized" else name])
     if name == "scalarized":
-        return Scalarized(**(common | changes))
-    common["shared"] = ENCODERS[data]
+        settings = work(p, RATES[data]["fedcmoo"])
+        return Scalarized(**(settings | changes))
+    settings = work(p, RATES[data][name])
+    settings["shared"] = ENCODERS[data]
     if name == "fsmgda":
-        return FSMGDA(**({**common, "least": CLIPPED} | changes))
+        settings["least"] = CLIPPED
+        return FSMGDA(**(settings | changes))
     if name == "fedcmoo":
-        return FedCMOO(**(common | changes))
-    return FedCMOOPref(**({**common, "value_batch_size": p["loss_rows"]} | changes))
+        return FedCMOO(**(settings | changes))
+    settings["value_batch_size"] = p["loss_rows"]
+    return FedCMOOPref(**(settings | changes))

@@ -105,19 +105,21 @@ class GuardedFedCMOOPref(FedCMOOPref):
     def judged(self, fed: Federation, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         """The mean loss of a model at the first clients."""
         judges = torch.arange(self.judges, device=w.device)
-        rows = torch.arange(self.judge_rows, device=w.device).expand(self.judges, -1)
+        rows = torch.arange(self.judge_rows, device=w.device)
+        draw = Draw(participants=judges, values=rows.expand(self.judges, -1))
         w = fed.broadcast(Identity(), w, receivers=self.judges)  # 2
-        clients = fed.clients(Draw(participants=judges, values=rows), model=w)
+        clients = fed.clients(draw, model=w)
         losses: Tensor = fed.ask(self.loss_values, clients)  # 2
         return losses.mean()  # 3
 
     def round(  # type: ignore[override]
         self, fed: Federation, state: State, draw: Draw
     ) -> tuple[State, Info]:
-        new, info = super().round(fed, WeightedModel(state.w, state.weights), draw)  # 1
+        start = WeightedModel(state.w, state.weights)
+        new, info = super().round(fed, start, draw)  # 1
         loss = self.judged(fed, new.w)  # 2, 3
         good = loss.isfinite() & (loss <= self.ratio * state.accepted)
         w = torch.where(good, new.w, state.w)  # 4, 5
         accepted = torch.where(good, loss, state.accepted)  # 4, 5
-        judgement = {"rejected": 1 - good.to(w.dtype), "accepted": accepted}
-        return State(w, new.weights, accepted), {**info, **fed.info(**judgement)}
+        judgement = fed.info(rejected=1 - good.to(w.dtype), accepted=accepted)
+        return State(w, new.weights, accepted), {**info, **judgement}

@@ -17,6 +17,9 @@ from torch import Tensor, nn
 
 BONDS = 5  # numbers of an edge: four kinds of bond, and the distance
 ATOM = 11  # numbers of an atom
+WIDTH = 128  # hidden units of the network that makes a matrix of an edge
+PASSES = 3  # rounds of messages
+QUESTIONS = 3  # of the pooling of atoms
 
 
 class Tasks(nn.Module):
@@ -53,7 +56,11 @@ def encoder_size(module: Tasks) -> int:
 
 
 def pair_lenet(
-    rng: torch.Generator | None = None, *, decoders: int = 2, out: int = 10, hidden: int = 50
+    rng: torch.Generator | None = None,
+    *,
+    decoders: int = 2,
+    out: int = 10,
+    hidden: int = 50,
 ) -> Tasks:
     """The network for pictures of 1 x 28 x 28 pixels: two convolutions, then linear maps.
 
@@ -65,7 +72,11 @@ def pair_lenet(
     def decoder() -> nn.Module:
         if not hidden:
             return nn.Linear(50, out)
-        return nn.Sequential(nn.Linear(50, hidden), nn.ReLU(), nn.Linear(hidden, out))
+        return nn.Sequential(
+            nn.Linear(50, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, out),
+        )
 
     def make() -> Tasks:
         encoder = nn.Sequential(
@@ -84,12 +95,12 @@ def pair_lenet(
     return started(make, rng)
 
 
-def pair_cnn(rng: torch.Generator | None = None, *, decoders: int = 2, out: int = 10) -> Tasks:
-    """The network for pictures of 3 x 32 x 32 pixels, 1,726,508 parameters with the defaults.
+def pair_cnn(rng: torch.Generator | None = None) -> Tasks:
+    """The network for pictures of 3 x 32 x 32 pixels and two tasks, 1,726,508 parameters.
 
     Encoder (1,685,888): convolutions 3-64 and 64-64 of 3 x 3, padding 1, each with ReLU and
-    max-pooling of 2; linear 4096-384 and 384-192, each with ReLU. Decoders: linear 192-100-`out`
-    with nothing between (the paper calls it a single linear layer, its number of parameters is
+    max-pooling of 2; linear 4096-384 and 384-192, each with ReLU. Decoders: linear 192-100-10 with
+    nothing between (the paper calls it a single linear layer, its number of parameters is
     that of two).
     """
 
@@ -107,10 +118,13 @@ def pair_cnn(rng: torch.Generator | None = None, *, decoders: int = 2, out: int 
             nn.Linear(384, 192),
             nn.ReLU(),
         )
-        return Tasks(encoder, [decoder() for _ in range(decoders)])
+        return Tasks(encoder, [decoder(), decoder()])
 
     def decoder() -> nn.Module:
-        return nn.Sequential(nn.Linear(192, 100), nn.Linear(100, out))
+        return nn.Sequential(
+            nn.Linear(192, 100),
+            nn.Linear(100, 10),
+        )
 
     return started(make, rng)
 
@@ -132,13 +146,12 @@ class MessagePassing(nn.Module):
     for an edge.
     """
 
-    def __init__(self, dim: int = 64, width: int = 128, rounds: int = 3) -> None:
+    def __init__(self, dim: int = 64) -> None:
         super().__init__()
         self.dim = dim
-        self.rounds = rounds
         self.first = nn.Linear(ATOM, dim)
-        self.edge = nn.Linear(BONDS, width)
-        self.matrix = nn.Linear(width, dim * dim)  # [from, to] of the message, row by row
+        self.edge = nn.Linear(BONDS, WIDTH)
+        self.matrix = nn.Linear(WIDTH, dim * dim)  # [from, to] of the message, row by row
         self.root = nn.Linear(dim, dim)
         self.gates_in = nn.Linear(dim, 3 * dim)
         self.gates_own = nn.Linear(dim, 3 * dim)
@@ -156,8 +169,9 @@ class MessagePassing(nn.Module):
         a = torch.relu(self.edge(edges))
         hidden = a * share.unsqueeze(-1)  # [B, v, u, width]
         h = torch.relu(self.first(atoms))
-        for _ in range(self.rounds):
-            m = torch.relu(self.root(h) + self.messages(hidden, share, h))
+        for _ in range(PASSES):
+            from_others = self.messages(hidden, share, h)
+            m = torch.relu(self.root(h) + from_others)
             h = self.gated(m, h)
         code = self.last(self.pool(h, real))
         return torch.relu(code)
@@ -170,7 +184,8 @@ class MessagePassing(nn.Module):
     ) -> Float[Tensor, "B n dim"]:
         """The mean over all other atoms u of A(e_uv) h_u, for every atom v."""
         mixed = hidden.transpose(-1, -2) @ h.unsqueeze(-3)  # [B, v, width, from]
-        by_width = self.matrix.weight.view(self.dim, self.dim, -1).permute(2, 0, 1)
+        matrices = self.matrix.weight.view(self.dim, self.dim, -1)
+        by_width = matrices.permute(2, 0, 1)
         A = by_width.reshape(-1, self.dim)
         A_0 = self.matrix.bias.view(self.dim, self.dim)
         constant = (share @ h) @ A_0
@@ -190,20 +205,18 @@ class MessagePassing(nn.Module):
 
 def share_of_neighbours(real: Bool[Tensor, "B n"], dtype: torch.dtype) -> Float[Tensor, "B n n"]:
     """What each other atom u counts in the mean over the neighbours of v; 0 where one is padded."""
-    both_real = (real.unsqueeze(-1) & real.unsqueeze(-2)).to(dtype)
+    both_real = real.unsqueeze(-1) & real.unsqueeze(-2)
     itself = torch.eye(real.shape[-1], dtype=dtype, device=real.device)
-    near = both_real * (1 - itself)
+    near = both_real.to(dtype) * (1 - itself)
     count = near.sum(-1, keepdim=True)
     return near / count.clamp_min(1)
 
 
 class Set2Set(nn.Module):
-    """A molecule's code from its atoms: an LSTM asks `steps` times, attention answers."""
+    """A molecule's code from its atoms: an LSTM asks a few times, attention answers."""
 
-    def __init__(self, dim: int, steps: int = 3) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__()
-        self.dim = dim
-        self.steps = steps
         self.gates_in = nn.Linear(2 * dim, 4 * dim)
         self.gates_own = nn.Linear(dim, 4 * dim)
 
@@ -213,10 +226,11 @@ class Set2Set(nn.Module):
         """The last question and its answer, side by side."""
         question = cell = torch.zeros_like(h[..., 0, :])
         both = torch.cat([question, question], -1)
-        for _ in range(self.steps):
+        for _ in range(QUESTIONS):
             gates = self.gates_in(both) + self.gates_own(question)
             i, f, g, o = gates.chunk(4, -1)
-            cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+            remembered = torch.sigmoid(f) * cell
+            cell = remembered + torch.sigmoid(i) * torch.tanh(g)
             question = torch.sigmoid(o) * torch.tanh(cell)
             answer = attended(h, question, real)
             both = torch.cat([question, answer], -1)
@@ -228,19 +242,20 @@ def attended(
 ) -> Float[Tensor, "B dim"]:
     """The mean of the atoms, weighed by the softmax of their products with a question."""
     score = (h @ question.unsqueeze(-1)).squeeze(-1)
-    weight = torch.softmax(score.masked_fill(~real, -torch.inf), -1)
+    score = score.masked_fill(~real, -torch.inf)
+    weight = torch.softmax(score, -1)
     return (weight.unsqueeze(-2) @ h).squeeze(-2)
 
 
-def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) -> Tasks:
-    """Message passing on molecules and linear decoders 64-1; 617,675 parameters for 11 targets.
+def molecule_network(rng: torch.Generator | None = None) -> Tasks:
+    """Message passing on molecules and eleven linear decoders 64-1, 617,675 parameters.
 
     The encoder has 616,960: linear 11-64; three rounds of messages with one edge network 5-128-4096
     and one gated recurrent unit; Set2Set of 3 steps; linear 128-64.
     """
 
     def make() -> Tasks:
-        targets: list[nn.Module] = [nn.Linear(64, 1) for _ in range(decoders)]
+        targets: list[nn.Module] = [nn.Linear(64, 1) for _ in range(11)]
         return Tasks(MessagePassing(), targets)
 
     return started(make, rng)
@@ -251,7 +266,8 @@ def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Ta
 
     Weights and biases of a linear map or convolution are uniform in +-1/sqrt(inputs of a unit).
     """
-    rng = torch.Generator().manual_seed(0) if rng is None else rng
+    if rng is None:
+        rng = torch.Generator().manual_seed(0)
     with torch.device("meta"):  # without storage first: nothing comes from the global generator
         module = make()
     module = module.to_empty(device="cpu")

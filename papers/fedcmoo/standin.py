@@ -47,20 +47,31 @@ def standin_pairs(name: str, split: str, limit: Whole = 0) -> Pairs:
     rng = torch.Generator().manual_seed(int(split == "test"))
     partners = torch.randperm(len(y), generator=rng)
     count = limit or len(y)
-    small, partner = small[:count], on_28(small[partners[:count]])
-    labels = torch.stack([y[:count], y[partners[:count]]], 1)
+    first = small[:count]
+    chosen = partners[:count]
+    second = on_28(small[chosen])
+    labels = torch.stack([y[:count], y[chosen]], 1)
     names = ("first digit", "second digit")
     if name == "cifar10_mnist":
-        X = blended(enlarged(small, 4).unsqueeze(1).repeat(1, 3, 1, 1), partner)
-        return Pairs(X, labels, names, CIFAR10_SCALE, angle=30, nearest=True, mirror=0.4)
+        large = enlarged(first, 4).unsqueeze(1)
+        return Pairs(
+            X=blended(large.repeat(1, 3, 1, 1), second),
+            y=labels,
+            names=names,
+            scale=CIFAR10_SCALE,
+            angle=30,
+            nearest=True,
+            mirror=0.4,
+        )
     side, offset = (36, 6) if name == "multi_mnist" else (42, 14)
-    X = beside(on_28(small), partner, side, offset).unsqueeze(1)
-    return Pairs(X, labels, names, MNIST_SCALE)
+    X = beside(on_28(first), second, side, offset)
+    return Pairs(X.unsqueeze(1), labels, names, MNIST_SCALE)
 
 
 def enlarged(X: UInt8[Tensor, "R 8 8"], times: int) -> UInt8[Tensor, "R h h"]:
     """Every pixel a square of `times` pixels a side, and 0-16 as 0-240."""
-    return (X * 15).repeat_interleave(times, 1).repeat_interleave(times, 2)
+    taller = (X * 15).repeat_interleave(times, 1)
+    return taller.repeat_interleave(times, 2)
 
 
 def on_28(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 28 28"]:
@@ -71,14 +82,19 @@ def on_28(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 28 28"]:
 
 def what(traces: Traces) -> str | None:
     """What stands in for the paper's data, in words; None for the paper's data."""
-    stand_ins = [trace.config.get("problem", {}).get("stand_in") for trace in traces.values()]
-    return next((str(words) for words in stand_ins if words), None)
+    for trace in traces.values():
+        problem = trace.config.get("problem", {})
+        if problem.get("stand_in"):
+            return str(problem["stand_in"])
+    return None
 
 
 def source_text(traces: Traces, paper: str) -> str:
     """Where the data come from: `paper` names those that a stand-in would replace."""
     stand_in = what(traces)
-    return f"data: {paper}" if stand_in is None else f"data: {stand_in}, a stand-in for {paper}"
+    if stand_in is None:
+        return f"data: {paper}"
+    return f"data: {stand_in}, a stand-in for {paper}"
 
 
 def note(figure: plot.Figure, traces: Traces) -> None:

@@ -57,9 +57,11 @@ def qm9() -> Molecules:
     A, B, C in GHz, mu in debye, alpha in bohr^3, homo, lumo, gap, zpve, u0, u298, h298, g298 in
     hartree, r2 in bohr^2, cv in cal/mol/K.
     """
-    with np.load(get("qm9", SOURCES["qm9"].instead[0])) as packed:
+    path = get("qm9", SOURCES["qm9"].instead[0])
+    with np.load(path) as packed:
         raw = dict(packed)
-    targets = raw["target_scaled"].T / 10.0 ** raw["target_decimals"]
+    units = 10.0 ** raw["target_decimals"]
+    targets = raw["target_scaled"].T / units
     return Molecules(
         targets=torch.from_numpy(np.ascontiguousarray(targets)),
         target_names=tuple(map(str, raw["target_names"])),
@@ -119,18 +121,21 @@ def targets(molecules: Molecules) -> Float[Tensor, "R 11"]:
     columns = [molecules.target_names.index(name) for name in TARGETS]
     y = molecules.targets[:, columns].clone()
     owner = _owner(molecules.atom_offset)
+    numbers = molecules.z.long()
     for name, energies in ATOM_ENERGY.items():
-        of_element = torch.zeros(max(ELEMENTS) + 1, dtype=torch.float64)
-        for number, energy in energies.items():
-            of_element[number] = energy
-        of_atom = of_element[molecules.z.long()]
-        of_molecule = torch.zeros(len(y), dtype=torch.float64).index_add_(0, owner, of_atom)
+        of_element = y.new_zeros(max(ELEMENTS) + 1)
+        of_element[[*energies]] = y.new_tensor([*energies.values()])
+        of_molecule = y.new_zeros(len(y))
+        of_molecule.index_add_(0, owner, of_element[numbers])
         y[:, TARGETS.index(name)] -= of_molecule
     return y
 
 
 def graphs(
-    molecules: Molecules, rows: Int[Tensor, "R"], y: Float[Tensor, "all 11"], size: int = ATOMS
+    molecules: Molecules,
+    rows: Int[Tensor, "R"],
+    y: Float[Tensor, "all 11"],
+    size: int = ATOMS,
 ) -> Graphs:
     """Some molecules, each once, as padded graphs of `size` atoms, with their rows of `y`."""
     count = len(rows)
@@ -139,9 +144,10 @@ def graphs(
 
     start = molecules.atom_offset
     owner = _owner(start)
-    keep = slot[owner] >= 0
+    slot_of_atom = slot[owner]
+    keep = slot_of_atom >= 0
     within = torch.arange(len(owner)) - start[owner]
-    place = (slot[owner[keep]], within[keep])
+    place = (slot_of_atom[keep], within[keep])
     atoms = torch.zeros(count, size, 11, dtype=torch.uint8)
     atoms[place] = atom_features(molecules)[keep]
     positions = torch.zeros(count, size, 3)
@@ -149,9 +155,9 @@ def graphs(
     real = torch.zeros(count, size, dtype=torch.bool)
     real[place] = True
 
-    owner = _owner(molecules.bond_offset)
-    keep = slot[owner] >= 0
-    molecule = slot[owner[keep]]
+    slot_of_bond = slot[_owner(molecules.bond_offset)]
+    keep = slot_of_bond >= 0
+    molecule = slot_of_bond[keep]
     i, j, order = molecules.bonds[keep].long().unbind(1)
     bonds = torch.zeros(count, size, size, dtype=torch.uint8)
     bonds[molecule, i, j] = order.to(torch.uint8)
@@ -170,7 +176,8 @@ def atom_features(molecules: Molecules) -> UInt8[Tensor, "atoms 11"]:
 
     def count(chosen: Tensor) -> Tensor:
         """Of every atom, how many of its bonds are chosen."""
-        return torch.zeros(len(z), dtype=torch.long).index_add_(0, ends, chosen.long())
+        counts = torch.zeros(len(z), dtype=torch.long)
+        return counts.index_add_(0, ends, chosen.long())
 
     double = count(order == 2)
     triple = count(order == 3)
@@ -191,10 +198,11 @@ def edges(
     kinds = torch.arange(1, 5, device=bonds.device)
     is_of_kind = bonds.unsqueeze(-1) == kinds
     apart = positions.unsqueeze(-2) - positions.unsqueeze(-3)
-    distance = apart.square().sum(-1, keepdim=True).sqrt()
-    return torch.cat([is_of_kind.to(positions.dtype), distance], -1)
+    square = apart.square().sum(-1, keepdim=True)
+    return torch.cat([is_of_kind.to(positions.dtype), square.sqrt()], -1)
 
 
 def _owner(offset: Int[Tensor, "ends"]) -> Int[Tensor, "atoms"]:
     """The molecule of every atom (or bond)."""
-    return torch.repeat_interleave(torch.arange(len(offset) - 1), offset.diff())
+    molecules = torch.arange(len(offset) - 1)
+    return torch.repeat_interleave(molecules, offset.diff())

@@ -35,9 +35,10 @@ class Scale:
 
     def __call__(self, X: UInt8[Tensor, "*b c h w"]) -> Float[Tensor, "*b c h w"]:
         """The numbers that a network is given, float32."""
-        mean = torch.tensor(self.mean, device=X.device).view(-1, 1, 1)
-        std = torch.tensor(self.std, device=X.device).view(-1, 1, 1)
-        return (X.float() / 255 - mean) / std
+        mean = torch.tensor(self.mean, device=X.device)
+        std = torch.tensor(self.std, device=X.device)
+        centred = X.float() / 255 - mean.view(-1, 1, 1)
+        return centred / std.view(-1, 1, 1)
 
 
 MNIST_SCALE = Scale((0.1307,), (0.3081,))
@@ -93,10 +94,15 @@ def multi_mnist(split: str, limit: int | None = None) -> Pairs:
     """
     table = data.mnist(split)
     count = len(table.y)
-    partner = torch.randint(count, (count,), generator=_rng(split))[:limit]
+    partners = torch.randint(count, (count,), generator=_rng(split))
+    partner = partners[:limit]
     X = beside(table.X[:limit], table.X[partner], side=36, offset=6)
-    y = torch.stack([table.y[:limit], table.y[partner]], 1)
-    return Pairs(X.unsqueeze(1), y, ("left digit", "right digit"), MNIST_SCALE)
+    return Pairs(
+        X=X.unsqueeze(1),
+        y=torch.stack([table.y[:limit], table.y[partner]], 1),
+        names=("left digit", "right digit"),
+        scale=MNIST_SCALE,
+    )
 
 
 def mnist_fashion(split: str, limit: int | None = None) -> Pairs:
@@ -108,10 +114,15 @@ def mnist_fashion(split: str, limit: int | None = None) -> Pairs:
     """
     digit = data.mnist(split)
     item = data.fashion_mnist(split)
-    partner = torch.randperm(len(item.y), generator=_rng(split))[:limit]
+    partners = torch.randperm(len(item.y), generator=_rng(split))
+    partner = partners[:limit]
     X = beside(digit.X[:limit], item.X[partner], side=42, offset=14)
-    y = torch.stack([digit.y[:limit], item.y[partner]], 1)
-    return Pairs(X.unsqueeze(1), y, ("digit", "item"), MNIST_SCALE)
+    return Pairs(
+        X=X.unsqueeze(1),
+        y=torch.stack([digit.y[:limit], item.y[partner]], 1),
+        names=("digit", "item"),
+        scale=MNIST_SCALE,
+    )
 
 
 def cifar10_mnist(split: str, limit: int | None = None) -> Pairs:
@@ -143,7 +154,10 @@ def cifar10_mnist(split: str, limit: int | None = None) -> Pairs:
 
 
 def beside(
-    left: UInt8[Tensor, "R 28 28"], right: UInt8[Tensor, "R 28 28"], side: int, offset: int
+    left: UInt8[Tensor, "R 28 28"],
+    right: UInt8[Tensor, "R 28 28"],
+    side: int,
+    offset: int,
 ) -> UInt8[Tensor, "R 28 28"]:
     """Two pictures on one canvas, brought to the size of one.
 
@@ -158,7 +172,8 @@ def beside(
     canvas[:, :SIDE, :SIDE] = left
     window = canvas[:, offset : offset + SIDE, offset : offset + SIDE]
     torch.maximum(window, right, out=window)
-    nearest = ((2 * torch.arange(SIDE) + 1) * side) // (2 * SIDE)
+    centres = 2 * torch.arange(SIDE) + 1
+    nearest = centres * side // (2 * SIDE)
     return canvas[:, nearest][:, :, nearest]
 
 
@@ -197,12 +212,14 @@ def rotated(
     """
     mode = "nearest" if nearest else "bilinear"
     turned = []
-    for pictures, angles in zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True):
-        turn = torch.deg2rad(angles.float())
-        source = affine_grid(rotation(turn), list(pictures.shape), align_corners=False)
-        moved = grid_sample(pictures.float() - fill, source, mode=mode, align_corners=False)
-        values = (moved + fill).round().clamp(0, 255)
-        turned.append(values.to(torch.uint8))
+    chunks = zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True)
+    for pictures, angles in chunks:
+        matrices = rotation(torch.deg2rad(angles.float()))
+        source = affine_grid(matrices, list(pictures.shape), align_corners=False)
+        above_fill = pictures.float() - fill
+        moved = grid_sample(above_fill, source, mode=mode, align_corners=False)
+        values = (moved + fill).round()
+        turned.append(values.clamp(0, 255).to(torch.uint8))
     return torch.cat(turned)
 
 
@@ -211,7 +228,8 @@ def rotation(turn: Float[Tensor, "R"]) -> Float[Tensor, "R 2 3"]:
     cos = turn.cos()
     sin = turn.sin()
     zero = torch.zeros_like(turn)
-    return torch.stack([cos, -sin, zero, sin, cos, zero], -1).view(-1, 2, 3)
+    entries = [cos, -sin, zero, sin, cos, zero]
+    return torch.stack(entries, -1).view(-1, 2, 3)
 
 
 def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, "rows c h h"]:
@@ -235,8 +253,8 @@ def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, 
         angles = drawn_angles(pairs, rng)
         X = rotated(pairs.X, angles, fill=fill, nearest=pairs.nearest)
         if pairs.mirror:
-            flip = torch.rand(len(X), generator=rng) < pairs.mirror
-            X = torch.where(flip.view(-1, 1, 1, 1), X.flip(-1), X)
+            is_flipped = torch.rand(len(X), generator=rng) < pairs.mirror
+            X = torch.where(is_flipped.view(-1, 1, 1, 1), X.flip(-1), X)
         turned.append(X)
     return torch.cat(turned)
 
@@ -244,10 +262,10 @@ def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, 
 def drawn_angles(pairs: Pairs, rng: torch.Generator) -> Float[Tensor, "R"]:
     """An angle for every picture, uniform up to `pairs.angle`; whole where `pairs.nearest`."""
     share = torch.rand(len(pairs.X), generator=rng)
-    if pairs.nearest:
-        whole = torch.floor((2 * pairs.angle + 1) * share)
-        return whole - pairs.angle
-    return pairs.angle * (2 * share - 1)
+    if not pairs.nearest:
+        return pairs.angle * (2 * share - 1)
+    angles = 2 * pairs.angle + 1
+    return torch.floor(angles * share) - pairs.angle
 
 
 def _rng(split: str) -> torch.Generator:

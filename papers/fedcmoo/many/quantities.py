@@ -6,7 +6,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import final, halves_apart
+from papers.fedcmoo.common import final, null_rows
 from papers.fedcmoo.many.runs import DEFAULTS, SETS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
@@ -44,8 +44,9 @@ def accuracy(trace: Trace) -> Array:
 
 def megabytes(trace: Trace) -> float:
     """What a participant uploads in a round, in units of 10^6 bytes."""
+    bits = float(trace.config["bits"]["bits_up"])
     participants = int(trace.config["algorithm"]["participants"])
-    return float(trace.config["bits"]["bits_up"]) / participants / 8e6
+    return bits / participants / 8e6
 
 
 def leads(traces: Traces) -> list[Row]:
@@ -59,14 +60,13 @@ def leads(traces: Traces) -> list[Row]:
         ours = run_of(traces, DEFAULTS, tasks=tasks, method="fedcmoo")
         theirs = run_of(traces, DEFAULTS, tasks=tasks, method="fsmgda")
         points[tasks] = accuracy(ours) - accuracy(theirs)
-        nothing = halves_apart(accuracy(ours))
-        if len(nothing):
-            rows.append(row("gap", mean(nothing, "points"), tasks=tasks, minus="nothing"))
         at_equal_upload = gap_at_equal_upload(ours, theirs)
+        ratio = megabytes(theirs) / megabytes(ours)
+        rows += null_rows("gap", accuracy(ours), "points", tasks=tasks)
         rows += [
             row("gap", mean(points[tasks], "points"), tasks=tasks),
             row("gap_upload", mean(at_equal_upload, "points"), tasks=tasks),
-            row("upload_ratio", exact(megabytes(theirs) / megabytes(ours)), tasks=tasks),
+            row("upload_ratio", exact(ratio), tasks=tasks),
         ]
     for tasks in ("groups", "attributes"):
         growth = mean(points[tasks] - points["halves"], "points")
@@ -82,5 +82,7 @@ def gap_at_equal_upload(ours: Trace, theirs: Trace) -> Array:
     """
     total = float(ours.rounds[-1])
     stop = min(total, total * megabytes(ours) / megabytes(theirs))
-    at_stop = [np.interp(stop, theirs.rounds, curve) for curve in theirs.metrics["accuracy"]]
-    return np.asarray(100 * (ours.metrics["accuracy"][:, -1] - at_stop))
+    curves = theirs.metrics["accuracy"]
+    at_stop = [np.interp(stop, theirs.rounds, curve) for curve in curves]
+    at_end = ours.metrics["accuracy"][:, -1]
+    return np.asarray(100 * (at_end - at_stop))

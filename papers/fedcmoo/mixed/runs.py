@@ -25,5 +25,13 @@ def runs(p: Params) -> Iterator[Spec]:
     kinds = (str(p["kind"]), "nll")
     for name in MIXED:
         algorithm = method(name, DATA, p)
-        run = base(algorithm, DATA, p, p["seeds"], p["rounds"], dropout=True, kinds=kinds)
+        run = base(
+            algorithm,
+            DATA,
+            p,
+            p["seeds"],
+            p["rounds"],
+            dropout=True,
+            kinds=kinds,
+        )
         yield replace(run, labels={"method": name})

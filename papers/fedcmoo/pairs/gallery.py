@@ -24,12 +24,15 @@ def first_pictures(data: str) -> tuple[Any, list[str]]:
 
     They are kept beside this file, so that the page can be made without the data.
     """
-    with np.load(Path(__file__).with_name("pictures.npz")) as kept:
-        return kept[data], [labels(KINDS[data], y) for y in kept[f"{data}_labels"].tolist()]
+    path = Path(__file__).with_name("pictures.npz")
+    with np.load(path) as kept:
+        titles = [labels(KINDS[data], y) for y in kept[f"{data}_labels"].tolist()]
+        return kept[data], titles
 
 
-def labels(names: tuple[str, str], y: list[int]) -> str:
-    words = [
-        CLASSES[n].split(",")[k] if n in CLASSES else str(k) for n, k in zip(names, y, strict=True)
-    ]
+def labels(kinds: tuple[str, str], y: list[int]) -> str:
+    words = []
+    for kind, number in zip(kinds, y, strict=True):
+        names = CLASSES.get(kind, "0,1,2,3,4,5,6,7,8,9").split(",")
+        words.append(names[number])
     return " and ".join(words)

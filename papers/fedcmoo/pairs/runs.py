@@ -65,9 +65,23 @@ def base(
         maker = valued_problem
     if stands_in("cmoo", p):
         options["stand_in"] = True
-    problem = partial(maker, data=data, copies=p["copies"], **task(p), **options)
+    problem = partial(
+        maker,
+        data=data,
+        copies=p["copies"],
+        **task(p),
+        **options,
+    )
     interval = p["evaluate_every"]
-    return Spec(algorithm, problem, rounds, tuple(seeds), interval, CURVES, OPTIONAL)
+    return Spec(
+        algorithm,
+        problem,
+        rounds,
+        tuple(seeds),
+        interval,
+        CURVES,
+        OPTIONAL,
+    )
 
 
 @renamed_from("papers.fedcmoo.pairs.dropped_problem")
@@ -122,20 +136,47 @@ def with_dropout(algorithm: Any, data: str, p: Params, **options: Any) -> Spec:
     """A run with the dropout of the authors' network."""
     seeds = p["dropout_seeds"]
     rounds = p["dropout_rounds"]
-    return base(algorithm, data, p, seeds, rounds, dropout=True, **options)
+    return base(
+        algorithm,
+        data,
+        p,
+        seeds,
+        rounds,
+        dropout=True,
+        **options,
+    )
 
 
 def on_grey(data: str, p: Params) -> Iterator[Spec]:
     """The three methods without and with dropout, and training in one task alone."""
     for name in METHODS:
         algorithm = method(name, data, p)
-        plain = base(algorithm, data, p, p["seeds"], p["rounds"])
+        plain = base(
+            algorithm,
+            data,
+            p,
+            p["seeds"],
+            p["rounds"],
+        )
         yield labelled(plain, data=data, method=name)
         yield labelled(with_dropout(algorithm, data, p), data=data, method=name, dropout=True)
     server_lr, lr = RATES[data]["pref"]  # at FedCMOO's step sizes a run diverged
     for number in (1, 2):
-        algorithm = method("scalarized", data, p, task=number, lr=lr, server_lr=server_lr)
-        single = base(algorithm, data, p, p["single_seeds"], p["rounds"])
+        algorithm = method(
+            "scalarized",
+            data,
+            p,
+            task=number,
+            lr=lr,
+            server_lr=server_lr,
+        )
+        single = base(
+            algorithm,
+            data,
+            p,
+            p["single_seeds"],
+            p["rounds"],
+        )
         yield labelled(single, data=data, method="single", task=number)
 
 
@@ -147,20 +188,44 @@ def at_steps_of_others(data: str, p: Params) -> Iterator[Spec]:
         for server_lr, lr in STEP_SIZES:
             labels = stepped(name, data, lr)
             if "lr" in labels:
-                algorithm = method(name, data, p, lr=lr, server_lr=server_lr)
+                algorithm = method(
+                    name,
+                    data,
+                    p,
+                    lr=lr,
+                    server_lr=server_lr,
+                )
                 yield labelled(with_dropout(algorithm, data, p), **labels)
 
 
 def variants(data: str, p: Params) -> Iterator[Spec]:
     """One-way compression, and FedCMOO-Pref without a least weight."""
     free = method("pref", data, p, least=None)
-    plain = base(free, data, p, p["variant_seeds"], p["rounds"])
+    plain = base(
+        free,
+        data,
+        p,
+        p["variant_seeds"],
+        p["rounds"],
+    )
     yield labelled(plain, data=data, method="pref", least_weight=False)
     for name in ("fedcmoo", "pref"):
         run = with_dropout(method(name, data, p, gram=OneWay()), data, p)
-        yield labelled(run, data=data, method=name, gram="one-way", dropout=True)
+        yield labelled(
+            run,
+            data=data,
+            method=name,
+            gram="one-way",
+            dropout=True,
+        )
     run = with_dropout(free, data, p)
-    yield labelled(run, data=data, method="pref", least_weight=False, dropout=True)
+    yield labelled(
+        run,
+        data=data,
+        method="pref",
+        least_weight=False,
+        dropout=True,
+    )
 
 
 def with_two_losses(data: str, p: Params) -> Iterator[Spec]:
@@ -175,7 +240,13 @@ def with_two_losses(data: str, p: Params) -> Iterator[Spec]:
             dropout=True,
             kinds=("squared", "nll"),
         )
-        yield labelled(run, data=data, losses="mixed", method=name, dropout=True)
+        yield labelled(
+            run,
+            data=data,
+            losses="mixed",
+            method=name,
+            dropout=True,
+        )
 
 
 def on_colour(data: str, p: Params) -> Iterator[Spec]:
@@ -184,5 +255,11 @@ def on_colour(data: str, p: Params) -> Iterator[Spec]:
     for name in METHODS:
         sketched = {} if name == "fsmgda" else {"gram": TwoWay(sketch)}
         algorithm = method(name, data, p, **sketched)
-        run = base(algorithm, data, p, p["colour_seeds"], p["colour_rounds"])
+        run = base(
+            algorithm,
+            data,
+            p,
+            p["colour_seeds"],
+            p["colour_rounds"],
+        )
         yield labelled(run, data=data, method=name)

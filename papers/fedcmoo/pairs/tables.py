@@ -51,13 +51,25 @@ def step_table(numbers: Numbers) -> pd.DataFrame:
     data = "mnist_fashion"
     rows = {}
     for server_lr, lr in STEP_SIZES:
-        lead = minus("accuracy", data, FIRST, dropout=True, lr=lr)
+        lead = minus(
+            "accuracy",
+            data,
+            FIRST,
+            dropout=True,
+            lr=lr,
+        )
         if lead not in numbers:
             continue
         cells = {}
         for method, text in STEPPED.items():
             cells[text] = numbers[Query.of("accuracy", **stepped(method, data, lr))].text(".1f")
-        over_average = minus("accuracy", data, ("fedcmoo", "scalarized"), dropout=True, lr=lr)
+        over_average = minus(
+            "accuracy",
+            data,
+            ("fedcmoo", "scalarized"),
+            dropout=True,
+            lr=lr,
+        )
         cells["FedCMOO - FSMGDA"] = numbers[lead].text(".1f")
         cells["FedCMOO - plain average"] = numbers[over_average].text(".1f")
         rows[f"server {server_lr:g}, clients {lr:g}"] = cells

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -45,15 +46,18 @@ SKETCHES: dict[str, Sketch] = {
 #: How a sketch makes an estimate; `nrmse_two_way_block` is the error of one with the other.
 EXCHANGES: dict[str, type[OneWay] | type[TwoWay]] = {"two_way": TwoWay, "one_way": OneWay}
 
-#: The names of all errors that a round reports.
-ERRORS = (
-    *(f"nrmse_{exchange}_{name}" for exchange in EXCHANGES for name in SKETCHES),
-    "nrmse_own_grams",
-    "nrmse_own_grams_scaled",
-)
+#: How a client trains in a round.
+TRAINED = {
+    "method": "FedCMOO",
+    "alone": "FSMGDA, each objective alone",
+    "share": "FSMGDA, share of its step",
+}
 
+SKETCHED = tuple(f"{exchange}_{name}" for exchange in EXCHANGES for name in SKETCHES)
+#: The names of all errors that a round reports.
+ERRORS = tuple(f"nrmse_{name}" for name in (*SKETCHED, "own_grams", "own_grams_scaled"))
 #: The names of the errors of the best multiples of the sketched estimates.
-SCALE_FREE = tuple(f"scale_free_{exchange}_{name}" for exchange in EXCHANGES for name in SKETCHES)
+SCALE_FREE = tuple(f"scale_free_{name}" for name in SKETCHED)
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,13 @@ class GramProbe:
         draw = self.method.draw(problem, rng)
         count = self.method.participants + 1
         size = self.size(problem)
-        names = {shape: name for name, shape in shapes(*size).items() if shape}
-        noises = [SKETCHES[name].draw(count, *size, rng) for name in names.values()]
-        flat = [noise.flatten(1).double() for noise in noises if isinstance(noise, Tensor)]
-        return draw._replace(chance=torch.cat(flat, 1))
+        by_shape = {shape: SKETCHES[name] for name, shape in shapes(*size).items()}
+        noises = []
+        for sketch in by_shape.values():
+            noise = sketch.draw(count, *size, rng)
+            assert isinstance(noise, Tensor)
+            noises.append(noise.flatten(1).double())
+        return draw._replace(chance=torch.cat(noises, 1))
 
     def round(
         self, fed: Federation, state: WeightedModel, draw: Draw
@@ -102,16 +109,21 @@ class GramProbe:
         plain_draw = draw._replace(chance=())
         new_state, info = self.method.round(fed, state, plain_draw)  # 1
         aside = type(fed)(fed.problem)
-        size = self.size(fed.problem)
+        tasks, dim = self.size(fed.problem)
         clients = aside.clients(plain_draw, model=state.w)
-        H = aside.ask(self.method.task_gradients, clients)[..., : size[1]]  # 2
+        jacobians = aside.ask(self.method.task_gradients, clients)
+        H = jacobians[..., :dim]  # 2
         clients = clients._replace(memory=H)
         G = gram_of(H.mean(0))
-        grams = estimates(aside, clients, unpacked(draw.chance, *size))  # 3
-        errors = {f"nrmse_{name}": (gram - G).norm() / G.norm() for name, gram in grams.items()}
-        for name in SCALE_FREE:  # 4
-            gram = grams[name.removeprefix("scale_free_")]
-            errors[name] = (best_multiple(gram, G) - G).norm() / G.norm()
+
+        def error(gram: Tensor) -> Tensor:
+            return (gram - G).norm() / G.norm()
+
+        grams = estimates(aside, clients, unpacked(draw.chance, tasks, dim))  # 3
+        errors = {f"nrmse_{name}": error(gram) for name, gram in grams.items()}
+        for name in SKETCHED:  # 4
+            nearest = best_multiple(grams[name], G)
+            errors[f"scale_free_{name}"] = error(nearest)
         return new_state, info | errors
 
     def size(self, problem: Problem) -> tuple[int, int]:
@@ -120,21 +132,42 @@ class GramProbe:
 
 
 def estimates(
-    fed: Federation, clients: ClientState, noises: Mapping[str, Shaped[Tensor, "..."]]
+    fed: Federation,
+    clients: ClientState,
+    noises: Mapping[str, Shaped[Tensor, "..."]],
 ) -> dict[str, Float[Tensor, "M M"]]:
     """All estimates of the mean Jacobian's Gram matrix; the clients remember their Jacobians."""
-    assert isinstance(clients.memory, Tensor)
-    shared = clients.memory.shape[-1]
+    jacobians = clients.memory
+    assert isinstance(jacobians, Tensor)
+    shared = jacobians.shape[-1]
     grams = {}
     for exchange, estimate in EXCHANGES.items():
         for name, sketch in SKETCHES.items():
-            noise = noises.get(name)
-            down = () if noise is None else noise[-1]
-            noisy = clients._replace(noise=() if noise is None else noise[:-1])
-            grams[f"{exchange}_{name}"], _ = estimate(sketch)(fed, noisy, down, remembered, shared)
-    own_grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
-    scaled = best_multiple(own_grams, gram_of(clients.memory.mean(0)))
-    return grams | {"own_grams": own_grams, "own_grams_scaled": scaled}
+            up: Any = ()
+            down: Any = ()
+            if name in noises:
+                up = noises[name][:-1]
+                down = noises[name][-1]
+            noisy = clients._replace(noise=up)
+            gram, _ = estimate(sketch)(
+                fed,
+                noisy,
+                down,
+                remembered,
+                shared,
+            )
+            grams[f"{exchange}_{name}"] = gram
+    own_grams, _ = MeanOfGrams()(
+        fed,
+        clients,
+        (),
+        remembered,
+        shared,
+    )
+    exact = gram_of(jacobians.mean(0))
+    grams["own_grams"] = own_grams
+    grams["own_grams_scaled"] = best_multiple(own_grams, exact)
+    return grams
 
 
 def best_multiple(estimate: Float[Tensor, "M M"], exact: Float[Tensor, "M M"]) -> Tensor:
@@ -150,11 +183,12 @@ def remembered(client: Client) -> Float[Tensor, "M d"]:
 
 @lru_cache(maxsize=64)
 def shapes(tasks: int, dim: int) -> dict[str, tuple[int, ...]]:
-    """The shape of every sketch's noise for one message; `()` where nothing is random."""
+    """The shape of the noise of a message, by the names of the sketches that draw any."""
     by_sketch = {}
     for name, sketch in SKETCHES.items():
         noise = sketch.draw(0, tasks, dim, torch.Generator())
-        by_sketch[name] = tuple(noise.shape[1:]) if isinstance(noise, Tensor) else ()
+        if isinstance(noise, Tensor):
+            by_sketch[name] = tuple(noise.shape[1:])
     return by_sketch
 
 
@@ -163,15 +197,16 @@ def unpacked(
 ) -> dict[str, Shaped[Tensor, "..."]]:
     """The noise of every sketch that draws some, from what `GramProbe.draw` has packed."""
     assert isinstance(noise, Tensor)
-    random = {name: shape for name, shape in shapes(tasks, dim).items() if shape}
-    distinct = list(dict.fromkeys(random.values()))
-    pieces = torch.split(noise, [prod(shape) for shape in distinct], 1)
+    by_sketch = shapes(tasks, dim)
+    distinct = [*dict.fromkeys(by_sketch.values())]
+    lengths = [prod(shape) for shape in distinct]
+    pieces = torch.split(noise, lengths, 1)
     by_shape = {}
     for shape, piece in zip(distinct, pieces, strict=True):
         shaped = piece.reshape(-1, *shape)
         # positions, one row a message, are whole numbers again
         by_shape[shape] = shaped.long() if len(shape) == 1 else shaped
-    return {name: by_shape[shape] for name, shape in random.items()}
+    return {name: by_shape[shape] for name, shape in by_sketch.items()}
 
 
 @dataclass(frozen=True)
@@ -218,40 +253,48 @@ class ProgressProbe:
         """The method's round, and the gains of both local trainings from where it starts."""
         plain_draw = draw._replace(chance=())
         new_state, info = self.method.round(fed, state, plain_draw)  # 1
-        aside = type(fed)(fed.problem)
+        problem = fed.problem
+        aside = type(fed)(problem)
         w = state.w
         clients = aside.clients(plain_draw, model=w)
-        clients = clients._replace(memory=aside.ask(self.method.task_gradients, clients))
-        ends = w - self.scale(self.method) * aside.ask(
-            self.method.local_update, clients, new_state.weights
-        )  # 2
+        jacobians = aside.ask(self.method.task_gradients, clients)
+        clients = clients._replace(memory=jacobians)
+        updates = aside.ask(self.method.local_update, clients, new_state.weights)
+        ends = w - length(self.method) * updates  # 2
+
         rivals = aside.clients(Draw(draw.participants, draw.chance), model=w)
-        tasks = fed.problem.num_objectives
-        sent = aside.ask(self.rival.local_updates, rivals).unflatten(1, (tasks, -1))  # 3
-        lam = self.rival_weights(sent.mean(0), state, fed.problem)
-        share = torch.einsum("k,nkd->nd", lam, sent)  # 4
-        steps = self.scale(self.rival)
-        shared_ends = w - steps * share.unsqueeze(1)
-        models = torch.cat([ends.unsqueeze(1), shared_ends, w - steps * sent], 1)
-        all_rows = aside.clients(Draw(draw.participants), model=w)._replace(memory=models)
+        flat = aside.ask(self.rival.local_updates, rivals)
+        sent = flat.unflatten(1, (problem.num_objectives, -1))
+        alone = w - length(self.rival) * sent  # 3
+        lam = self.rival_weights(sent.mean(0), state, problem)
+        share = torch.einsum("k,nkd->nd", lam, sent)
+        shared = w - length(self.rival) * share  # 4
+
+        models = torch.cat([ends.unsqueeze(1), shared.unsqueeze(1), alone], 1)
+        all_rows = aside.clients(Draw(draw.participants), model=w)
+        all_rows = all_rows._replace(memory=models)
 
         def gains(client: Client) -> Tensor:
-            return own_gains(client, fed.problem)
+            return own_gains(client, problem)
 
         measured = aside.ask(gains, all_rows).mean(0)  # 5
         return new_state, info | named(measured)
 
-    def scale(self, method: FedCMOO | FSMGDA) -> float:
-        """What an update is multiplied by: `E lr`."""
-        return method.local_steps * method.lr
-
     def rival_weights(
-        self, updates: Float[Tensor, "M d"], state: WeightedModel, problem: Problem
+        self,
+        updates: Float[Tensor, "M d"],
+        state: WeightedModel,
+        problem: Problem,
     ) -> Float[Tensor, "M"]:
         """The rival's weights `[M]` for the mean updates `[M, d]`."""
         G = gram_of(updates[:, : self.rival.shared or problem.dim])
         lam = self.rival.weights(G, state.weights)
         return lam if self.rival.least is None else self.rival.least(lam)
+
+
+def length(method: FedCMOO | FSMGDA) -> float:
+    """What an update is multiplied by: `E lr`."""
+    return method.local_steps * method.lr
 
 
 def own_gains(client: Client, problem: Problem) -> Float[Tensor, "3 2 M"]:
@@ -260,29 +303,28 @@ def own_gains(client: Client, problem: Problem) -> Float[Tensor, "3 2 M"]:
     Its memory holds the models u_j, v_j, v_j1, ..., v_jM.
     """
     on_rows = replace(problem, heldout=client.rows.data)
-    tasks = client.num_objectives
+    tasks = range(client.num_objectives)
 
     def at(u: Tensor) -> Tensor:
         metrics = problem.metrics(u, on_rows)
-        curves = [
-            torch.stack([metrics[f"{curve}_{task + 1}"] for task in range(tasks)])
-            for curve in ("loss", "accuracy")
-        ]
-        return torch.stack(curves)
+        losses = [metrics[f"loss_{task + 1}"] for task in tasks]
+        accuracies = [metrics[f"accuracy_{task + 1}"] for task in tasks]
+        return torch.stack([torch.stack(losses), torch.stack(accuracies)])
 
     start = at(client.model)
-    ends = client.memory
-    alone = torch.stack([at(ends[2 + task])[:, task] for task in range(tasks)], 1)
-    sign = torch.tensor([[-1.0], [1.0]], dtype=start.dtype, device=start.device)
-    at_ends = torch.stack([at(ends[0]), alone, at(ends[1])])
+    trained, shared, *alone = client.memory
+    own_task = [at(alone[task])[:, task] for task in tasks]
+    at_ends = torch.stack([at(trained), torch.stack(own_task, 1), at(shared)])
+    sign = start.new_tensor([[-1.0], [1.0]])
     return sign * (at_ends - start)
 
 
 def named(gains: Float[Tensor, "3 2 M"]) -> Info:
     """The gains under their names, and the means over the objectives."""
     info: Info = {}
-    for trained, both_curves in zip(("method", "alone", "share"), gains, strict=True):
-        for curve, values in zip(("loss", "accuracy"), both_curves, strict=True):
-            info[f"{trained}_{curve}"] = values.mean()
-            info |= {f"{trained}_{curve}_{task + 1}": x for task, x in enumerate(values)}
+    names = [f"{trained}_{curve}" for trained in TRAINED for curve in ("loss", "accuracy")]
+    for name, values in zip(names, gains.flatten(0, 1), strict=True):
+        info[name] = values.mean()
+        for task, value in enumerate(values, start=1):
+            info[f"{name}_{task}"] = value
     return info

@@ -72,11 +72,23 @@ def gains(trace: Trace) -> Iterator[Row]:
     for curve in CURVES:
         ours = trace.info[f"method_{curve}"]
         lead = ours - trace.info[f"share_{curve}"]
-        yield row(curve, over_rounds(curve, lead), **labels, trained="method", minus="share")
+        yield row(
+            curve,
+            over_rounds(curve, lead),
+            **labels,
+            trained="method",
+            minus="share",
+        )
         nothing = halves_apart(ours)
         if len(nothing):
-            number = over_rounds(curve, nothing)
-            yield row(curve, number, **labels, trained="method", minus="nothing")
+            null = over_rounds(curve, nothing)
+            yield row(
+                curve,
+                null,
+                **labels,
+                trained="method",
+                minus="nothing",
+            )
 
 
 def over_rounds(gain: str, values: Array) -> Number:

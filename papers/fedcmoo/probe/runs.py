@@ -13,7 +13,13 @@ from fedlib.core.describe import renamed_from
 from papers.fedcmoo.common import ENCODERS, GREY, method, task, work
 from papers.fedcmoo.many.runs import STAND_IN, many_problem, own_pictures
 from papers.fedcmoo.pairs.runs import base
-from papers.fedcmoo.probe.methods import ERRORS, SCALE_FREE, GramProbe, ProgressProbe
+from papers.fedcmoo.probe.methods import (
+    ERRORS,
+    SCALE_FREE,
+    TRAINED,
+    GramProbe,
+    ProgressProbe,
+)
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import stands_in
 from papers.kit.quantities import Label, by_name
@@ -31,12 +37,6 @@ DEFAULTS: dict[str, Label | None] = {
     "sketch": None,
 }
 ATTRIBUTE_RATES = 1.0, 0.2  # server and client step size of the paper's forty attributes
-#: How a client trains in a round.
-TRAINED = {
-    "method": "FedCMOO",
-    "alone": "FSMGDA, each objective alone",
-    "share": "FSMGDA, share of its step",
-}
 CURVES = ("loss", "accuracy")
 #: What training gains: means over both objectives, and of each.
 GAINS = tuple(f"{curve}{objective}" for curve in CURVES for objective in ("", "_1", "_2"))
@@ -45,7 +45,12 @@ GAINS = tuple(f"{curve}{objective}" for curve in CURVES for objective in ("", "_
 @renamed_from("papers.fedcmoo.probe.attribute_problem")
 @lru_cache(maxsize=2)
 def attribute_problem(
-    seed: int, *, clients: int, alpha: float, pictures: int, test_pictures: int
+    seed: int,
+    *,
+    clients: int,
+    alpha: float,
+    pictures: int,
+    test_pictures: int,
 ) -> Problem:
     """Forty attributes of the pictures of MNIST + Fashion-MNIST, split by the seed."""
     return attributes(
@@ -70,13 +75,26 @@ def gram(p: Params) -> Iterator[Spec]:
     """
     for data in GREY:
         pref = method("pref", data, p)
-        run = base(pref, data, p, p["gram_seeds"], p["gram_rounds"], dropout=True)
+        run = base(
+            pref,
+            data,
+            p,
+            p["gram_seeds"],
+            p["gram_rounds"],
+            dropout=True,
+        )
         guarded: Any = run.algorithm
         run = replace(run, algorithm=GramProbe(guarded))
         yield labelled(run, (*ERRORS, *SCALE_FREE), probe="gram", data=data)
     if p["colour_rounds"]:
         probe = GramProbe(method("pref", "cifar10_mnist", p))
-        run = base(probe, "cifar10_mnist", p, p["seeds"], p["colour_rounds"])
+        run = base(
+            probe,
+            "cifar10_mnist",
+            p,
+            p["seeds"],
+            p["colour_rounds"],
+        )
         yield labelled(run, ERRORS, probe="gram", data="cifar10_mnist")
     if p["attribute_rounds"]:
         yield labelled(of_attributes(p), ERRORS, probe="gram", data="attributes")
@@ -95,7 +113,13 @@ def of_attributes(p: Params) -> Spec:
         problem = partial(many_problem, source=STAND_IN, tasks="attributes")
     problem = partial(problem, **task(p))
     seeds = tuple(p["seeds"])
-    return Spec(GramProbe(pref), problem, p["attribute_rounds"], seeds, p["evaluate_every"])
+    return Spec(
+        GramProbe(pref),
+        problem,
+        p["attribute_rounds"],
+        seeds,
+        p["evaluate_every"],
+    )
 
 
 def progress(p: Params) -> Iterator[Spec]:
@@ -112,8 +136,21 @@ def progress(p: Params) -> Iterator[Spec]:
         }
         for steps, (rival, rounds) in rivals.items():
             probe = ProgressProbe(followed, rival)
-            run = base(probe, data, p, p["progress_seeds"], rounds, dropout=True)
-            yield labelled(run, gains, probe="progress", data=data, steps=steps)
+            run = base(
+                probe,
+                data,
+                p,
+                p["progress_seeds"],
+                rounds,
+                dropout=True,
+            )
+            yield labelled(
+                run,
+                gains,
+                probe="progress",
+                data=data,
+                steps=steps,
+            )
 
 
 def labelled(run: Spec, infos: tuple[str, ...], **labels: Label) -> Spec:

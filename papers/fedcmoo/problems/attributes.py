@@ -84,11 +84,19 @@ class Labelled(NamedTuple):
 
 def labelled(pairs: Pairs) -> Labelled:
     """The forty attributes of the pictures of `pairs.mnist_fashion`; split by composite label."""
-    table = [[int(str(c) in has) for c in range(10)] for has in (*DIGITS.values(), *ITEMS.values())]
-    member = torch.tensor(table, dtype=torch.uint8)  # [A, class]
     digit, item = pairs.y.unbind(1)
-    of_classes = member[: len(DIGITS)].T[digit], member[len(DIGITS) :].T[item]
-    return Labelled(pairs.X, torch.cat(of_classes, 1), pairs.cells(), pairs.scale)
+    of_digits = members(DIGITS)[digit]
+    of_items = members(ITEMS)[item]
+    attributes = torch.cat([of_digits, of_items], 1)
+    return Labelled(pairs.X, attributes, pairs.cells(), pairs.scale)
+
+
+def members(classes: Mapping[str, str]) -> UInt8[Tensor, "10 A"]:
+    """Which attributes each of ten classes has, from the classes of each attribute."""
+    table = torch.zeros(10, len(classes), dtype=torch.uint8)
+    for column, digits in enumerate(classes.values()):
+        table[[*map(int, digits)], column] = 1
+    return table
 
 
 CHUNK = 500  # test pictures at a time
@@ -125,7 +133,6 @@ def attributes(
 
     Reference: sections 7.1 and D of the paper (CelebA and CelebA-5).
     """
-    count = train.a.shape[1]
     grouped = groups is not None
     taken = train.a
     of_test = test.a
@@ -138,9 +145,15 @@ def attributes(
     rng = seeded(seed, "split")
     module = networks.pair_lenet(rng, decoders=tasks, out=outputs, hidden=0)
     w0, apply = models.ravel(module)
-    choices = {"clients": clients, "alpha": alpha, "attributes": count, "objectives": tasks}
-    sizes = {"pictures": len(taken), "evaluate": len(of_test)}
-    settings = {**choices, **sizes, "shared": networks.encoder_size(module)}
+    settings = {
+        "clients": clients,
+        "alpha": alpha,
+        "attributes": train.a.shape[1],
+        "objectives": tasks,
+        "pictures": len(taken),
+        "evaluate": len(of_test),
+        "shared": networks.encoder_size(module),
+    }
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         pictures, target = data
@@ -168,4 +181,5 @@ def attribute_values(
         return row_losses(outputs, target.long()), hits.to(outputs.dtype)
     # cross-entropy of the sigmoid
     entropies = softplus(outputs) - target.to(outputs.dtype) * outputs
-    return entropies.mean(-1), ((outputs > 0) == (target > 0)).to(outputs.dtype).mean(-1)
+    hits = (outputs > 0) == (target > 0)
+    return entropies.mean(-1), hits.to(outputs.dtype).mean(-1)

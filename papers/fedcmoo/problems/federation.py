@@ -7,7 +7,7 @@ their curvatures: with equal ones local steps would be those of one client, with
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 from torch import Tensor
@@ -53,27 +53,43 @@ def federation(
     scale : multiplies objective 1 (so that L is the larger of 1 and this).
     """
     rng = torch.Generator().manual_seed(seed)
-    normal = [(1, 1, tasks, dim), (CLIENTS, 1, tasks, dim), (CLIENTS, rows, tasks, dim), (dim,)]
-    common, of_client, single, start = [
-        torch.randn(size, generator=rng, dtype=torch.float64) for size in normal
-    ]
-    share = torch.rand(CLIENTS, 1, tasks, dim, generator=rng, dtype=torch.float64)
+    normal = partial(torch.randn, generator=rng, dtype=torch.float64)
+    common = normal(1, 1, tasks, dim)
+    of_client = normal(CLIENTS, 1, tasks, dim)
+    single = normal(CLIENTS, rows, tasks, dim)
+    start = normal(dim)
+    share = torch.rand(
+        CLIENTS,
+        1,
+        tasks,
+        dim,
+        generator=rng,
+        dtype=torch.float64,
+    )
     A = (LEAST + (1 - LEAST) * share).expand(CLIENTS, rows, tasks, dim).clone()
     A[:, :, 0] *= scale
-    centres = common + (spread * of_client + noise * (single - single.mean(1, True))) / dim**0.5
+    of_row = noise * (single - single.mean(1, True))
+    centres = common + (spread * of_client + of_row) / dim**0.5
     quadratics = pareto(centres, w0=2 * start)
     curvature = A.mean((0, 1))
     middle = (A * centres).mean((0, 1)) / curvature
     share = torch.linspace(0, 1, FRONT, dtype=torch.float64)
     lam = torch.stack([1 - share, share], -1)
     front = pareto_point(middle, curvature, lam) if tasks == 2 else middle[:0]
-    settings = {"spread": spread, "noise": noise, "scale": scale}
+    config = {
+        **quadratics.config,
+        "kind": "federation",
+        "curvature": [LEAST, 1.0],
+        "spread": spread,
+        "noise": noise,
+        "scale": scale,
+    }
     return replace(
         quadratics,
         data=(quadratics.data[0], A.flatten(0, 1)),
         heldout=(middle, curvature, front),
         metrics=gram_metrics,
-        config={**quadratics.config, "kind": "federation", "curvature": [LEAST, 1.0], **settings},
+        config=config,
     )
 
 
@@ -81,7 +97,12 @@ def gram_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
     middle, curvature, _ = problem.heldout
     g = (curvature * (w - middle))[:2]
     G = g @ g.mT
-    return {**pareto_metrics(w, problem), "g_11": G[0, 0], "g_12": G[0, 1], "g_22": G[1, 1]}
+    return {
+        **pareto_metrics(w, problem),
+        "g_11": G[0, 0],
+        "g_12": G[0, 1],
+        "g_22": G[1, 1],
+    }
 
 
 @dataclass(frozen=True)
@@ -110,22 +131,31 @@ class DirectionProbe:
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         size = problem.dim + problem.num_objectives
-        return Draw(torch.arange(problem.num_clients), downlink=torch.randn(size, generator=rng))
+        numbers = torch.randn(size, generator=rng)
+        return Draw(torch.arange(problem.num_clients), downlink=numbers)
 
     def losses_and_gradients(self, client: Client) -> Tensor:
         rows = client.batch(0)
         slopes = jacrev(client.losses)(client.model, rows)
-        return torch.cat([client.losses(client.model, rows).unsqueeze(-1), slopes], -1)
+        losses = client.losses(client.model, rows)
+        return torch.cat([losses.unsqueeze(-1), slopes], -1)
 
-    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Model,
+        draw: Draw,
+    ) -> tuple[Model, Info]:
         """One model: its direction, and mu on both sides of it."""
-        z = draw.downlink
-        assert isinstance(z, Tensor)
-        w = state.w + self.radius * z[: len(state.w)].to(state.w)
-        r = z[len(state.w) :].to(state.w).exp()
+        assert isinstance(draw.downlink, Tensor)
+        dim = len(state.w)
+        z = draw.downlink.to(state.w)
+        w = state.w + self.radius * z[:dim]
+        r = z[dim:].exp()
 
         def known(at: Tensor) -> Tensor:
-            answers: Tensor = fed.ask(self.losses_and_gradients, fed.clients(draw, model=at))
+            clients = fed.clients(draw, model=at)
+            answers: Tensor = fed.ask(self.losses_and_gradients, clients)
             return answers.mean(0)
 
         losses_and_slopes = known(w)
@@ -137,11 +167,20 @@ class DirectionProbe:
         unit = descent / size
 
         def along(length: float) -> Tensor:
-            return balancing(known(w - length * unit)[:, 0], r)[1] - mu
+            moved = known(w - length * unit)
+            _, mu_there = balancing(moved[:, 0], r)
+            return mu_there - mu
 
         ahead = along(self.length)
         backward = along(-self.length)
-        longer = {f"change_{k}": along(length) for k, length in enumerate(LONGER, 1)}
         slope = (ahead - backward) / (2 * self.length)
         error = (slope * (r @ F) / size + 1).abs()
-        return state, fed.info(mu=mu, slope=slope, error=error, change=ahead, **longer)
+        curves = {
+            "mu": mu,
+            "slope": slope,
+            "error": error,
+            "change": ahead,
+        }
+        for k, length in enumerate(LONGER, 1):
+            curves[f"change_{k}"] = along(length)
+        return state, fed.info(**curves)

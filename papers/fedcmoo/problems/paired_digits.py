@@ -24,7 +24,6 @@ from papers.fedcmoo.problems.tasks import task_problem
 #: class as a vector, the mean square of its entries, or its length.
 LOSSES = ("nll", "squared", "norm")
 
-CLASSES = 10
 CHUNK = 1000  # test pictures at a time
 
 
@@ -68,21 +67,30 @@ def paired_digits(
     Reference: sections 7.1 and D of the paper; "squared" for Table 2.
     """
     rng = seeded(seed, "split")
-    make = networks.pair_lenet if train.X.shape[1] == 1 else networks.pair_cnn
-    module = make(rng, decoders=2, out=CLASSES)
+    is_grey = train.X.shape[1] == 1
+    module = networks.pair_lenet(rng) if is_grey else networks.pair_cnn(rng)
     w0, apply = models.ravel(module)
     rows = split.dirichlet(train.cells(), clients, alpha, rng)
     data = train.X, train.y
+    count = len(train.y)
     if copies:
         data = augmented(train, copies, rng), train.y.repeat(copies, 1)
-        rows = torch.cat([rows + k * len(train.y) for k in range(copies)], dim=1)
-    of_test = judged(test, evaluate)
-    choices = {"clients": clients, "alpha": alpha, "copies": copies, "kinds": list(kinds)}
-    sizes = {"pictures": len(train.y), "evaluate": len(of_test[0])}
+        of_copies = [rows + k * count for k in range(copies)]
+        rows = torch.cat(of_copies, dim=1)
+    heldout = judged(test, evaluate)
+    settings: dict[str, Any] = {
+        "clients": clients,
+        "alpha": alpha,
+        "copies": copies,
+        "kinds": list(kinds),
+        "pictures": count,
+        "evaluate": len(heldout[0]),
+    }
     if held is not None:
-        sizes["held"] = len(held.y)
-    of_network = {"shared": networks.encoder_size(module), "tasks": list(train.names)}
-    settings = {**choices, **sizes, **of_network}
+        settings["held"] = len(held.y)
+        heldout = (*heldout, held.X, held.y)
+    settings["shared"] = networks.encoder_size(module)
+    settings["tasks"] = list(train.names)
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         pictures, labels = data
@@ -96,44 +104,47 @@ def paired_digits(
         CHUNK,
         data=data,
         rows=rows,
-        heldout=of_test if held is None else (*of_test, held.X, held.y),
+        heldout=heldout,
         w0=w0,
         tasks=2,
         config={**settings, "split_by": "seed", **(config or {})},
     )
 
 
-def judged(
-    test: Pairs, evaluate: int | None
-) -> tuple[Shaped[Tensor, "R c h w"], Int[Tensor, "R 2"]]:
+def judged(test: Pairs, evaluate: int | None) -> tuple[Tensor, ...]:
     """The test pictures and labels that metrics are computed on."""
-    X = test.X
-    y = test.y
-    if evaluate is None:
-        return (X, y) if test.exact is None else (X[test.exact], y[test.exact])
-    return X[:evaluate], y[:evaluate]
+    if evaluate is None and test.exact is not None:
+        return test.X[test.exact], test.y[test.exact]
+    return test.X[:evaluate], test.y[:evaluate]
 
 
 def losses_of(
-    outputs: Float[Tensor, "*B M classes"], labels: Int[Tensor, "*B M"], kinds: Sequence[str]
+    outputs: Float[Tensor, "*B M classes"],
+    labels: Int[Tensor, "*B M"],
+    kinds: Sequence[str],
 ) -> Float[Tensor, "*B M"]:
     """The loss of every row in every task, of the task's kind."""
-    losses = [
-        kind_losses(outputs[..., task, :], labels[..., task], loss)
-        for task, loss in enumerate(kinds)
-    ]
+    losses = []
+    for task, kind in enumerate(kinds):
+        of_task = kind_losses(outputs[..., task, :], labels[..., task], kind)
+        losses.append(of_task)
     return torch.stack(losses, -1)
 
 
 def kind_losses(
-    outputs: Float[Tensor, "B classes"], target: Int[Tensor, "B"], loss: str
+    outputs: Float[Tensor, "B classes"],
+    target: Int[Tensor, "B"],
+    loss: str,
 ) -> Float[Tensor, "B"]:
     """A loss of `LOSSES` of every row."""
     if loss == "nll":
         return row_losses(outputs, target)
-    hit = target.unsqueeze(-1) == torch.arange(outputs.shape[-1], device=outputs.device)
+    classes = torch.arange(outputs.shape[-1], device=outputs.device)
+    hit = target.unsqueeze(-1) == classes
     apart = torch.softmax(outputs, -1) - hit.to(outputs.dtype)
-    return torch.linalg.vector_norm(apart, dim=-1) if loss == "norm" else apart.square().mean(-1)
+    if loss == "norm":
+        return torch.linalg.vector_norm(apart, dim=-1)
+    return apart.square().mean(-1)
 
 
 WIDTH = 50  # units of the code, and of a decoder's inner layer
@@ -149,11 +160,14 @@ class DroppedTasks(networks.Tasks):
     def forward(self, *inputs: Float[Tensor, "..."]) -> Float[Tensor, "*B M out"]:
         """`inputs` are the pictures and `keep [B, 1 + M, 50]`, 0 or 1."""
         pictures, keep = inputs
-        code = self.encoder(networks.channels_last(pictures)) * (2 * keep[..., 0, :])
+        factors = 2 * keep
+        code = self.encoder(networks.channels_last(pictures))
+        code = code * factors[..., 0, :]
         outputs = []
         for k, decoder in enumerate(self.decoders, start=1):
             assert isinstance(decoder, nn.Sequential)
-            outputs.append(decoder[2](decoder[:2](code) * (2 * keep[..., k, :])))
+            inner = decoder[:2](code)
+            outputs.append(decoder[2](inner * factors[..., k, :]))
         return torch.stack(outputs, dim=-2)
 
 
@@ -170,28 +184,34 @@ def dropped(problem: Problem, scale: Scale) -> Problem:
     problem : of `paired_digits`, pictures of one channel.
     scale : how its bytes become numbers.
     """
-    plain = networks.pair_lenet(decoders=problem.num_objectives)
+    plain = networks.pair_lenet()
     module = DroppedTasks(plain.encoder, list(plain.decoders))
     _, apply = models.ravel(module)
     kinds = problem.config["kinds"]
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
         pictures, labels = batch.data
-        keep = coins(w, pictures, 1 + len(kinds), WIDTH).to(w.dtype)
-        outputs = apply(w, scale(pictures), keep)
+        keep = coins(w, pictures, 1 + len(kinds), WIDTH)
+        outputs = apply(w, scale(pictures), keep.to(w.dtype))
         return batch.weight @ losses_of(outputs, labels, kinds)
 
     return replace(problem, losses=losses, config={**problem.config, "dropout": 0.5})
 
 
 def coins(
-    w: Float[Tensor, "d"], pictures: Shaped[Tensor, "B c h w"], layers: int, width: int
+    w: Float[Tensor, "d"],
+    pictures: Shaped[Tensor, "B c h w"],
+    layers: int,
+    width: int,
 ) -> Int[Tensor, "B layers width"]:
     """Fair coins, 0 or 1, for every unit of every picture: a hash of model, picture and place."""
     count = pictures.shape[0]
-    model = (w.detach().double().abs().sum() * FINE).long()
+    size = w.detach().double().abs().sum()
+    model = (size * FINE).long()
     brightness = pictures.flatten(1).long().sum(1) * 1_000_003
     row = torch.arange(count, device=w.device) * 7_919
     unit = torch.arange(layers * width, device=w.device) * 104_729
-    x = models.mixed(model + brightness + row).unsqueeze(1) + unit
-    return (models.mixed(x) >> 17 & 1).view(count, layers, width)
+    of_row = models.mixed(model + brightness + row)
+    of_unit = models.mixed(of_row.unsqueeze(1) + unit)
+    coin = of_unit >> 17 & 1
+    return coin.view(count, layers, width)

@@ -18,26 +18,37 @@ from papers.fedcmoo.problems.tasks import task_problem
 
 #: The targets: the sum over the atoms of each of their numbers.
 RULE = tuple(f"sum of number {k}" for k in range(1, ATOM + 1))
+SIZE = 8  # atoms of a generated graph, at most
 
 
-def generated(train: int, test: int, *, size: int = 8, seed: int = 0) -> tuple[Graphs, Graphs]:
-    """Training and test graphs: chains of at most `size` atoms, random numbers, random places.
+def generated(train: int, test: int, *, seed: int = 0) -> tuple[Graphs, Graphs]:
+    """Training and test graphs: chains of at most eight atoms, random numbers, random places.
 
     Targets (`RULE`) have mean 0 and deviation 1 over all graphs together; `seed` fixes them all.
     """
     rng = torch.Generator().manual_seed(seed)
     count = train + test
-    real = torch.arange(size) < torch.randint(1, size + 1, (count, 1), generator=rng)
-    atoms = torch.randint(3, (count, size, ATOM), generator=rng) * real.unsqueeze(-1)
-    order = torch.randint(1, 5, (count, size - 1), generator=rng) * real[:, 1:]
-    bonds = torch.diag_embed(order, 1)
-    positions = torch.randn(count, size, 3, generator=rng) * real.unsqueeze(-1)
+    lengths = torch.randint(1, SIZE + 1, (count, 1), generator=rng)
+    real = torch.arange(SIZE) < lengths
+    numbers = torch.randint(3, (count, SIZE, ATOM), generator=rng)
+    atoms = numbers * real.unsqueeze(-1)
+    orders = torch.randint(1, 5, (count, SIZE - 1), generator=rng)
+    bonds = torch.diag_embed(orders * real[:, 1:], 1)
+    places = torch.randn(count, SIZE, 3, generator=rng)
+    positions = places * real.unsqueeze(-1)
     y = atoms.sum(1).float()
     spread = y.std(0, correction=0)
     y = (y - y.mean(0)) / torch.where(spread > 0, spread, 1.0)
-    bonds = (bonds + bonds.mT).to(torch.uint8)
-    graphs = Graphs(atoms.to(torch.uint8), bonds, positions, real, y)
-    return Graphs(*(x[:train] for x in graphs)), Graphs(*(x[train:] for x in graphs))
+    graphs = Graphs(
+        atoms=atoms.to(torch.uint8),
+        bonds=(bonds + bonds.mT).to(torch.uint8),
+        positions=positions,
+        real=real,
+        targets=y,
+    )
+    train_graphs = Graphs(*(x[:train] for x in graphs))
+    test_graphs = Graphs(*(x[train:] for x in graphs))
+    return train_graphs, test_graphs
 
 
 CHUNK = 250  # test molecules at a time
@@ -67,27 +78,34 @@ def qm9(
     """
     count = len(train.targets)
     rng = seeded(seed, "split")
-    module = networks.molecule_network(rng, decoders=train.targets.shape[1])
+    module = networks.molecule_network(rng)
     w0, apply = models.ravel(module)
-    shared = networks.encoder_size(module)
     rows_each = count // clients
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, None]:
         atoms, bonds, positions, real, target = data
-        outputs = apply(w, atoms.to(w.dtype), edges(bonds, positions.to(w.dtype)), real)
-        return (outputs.squeeze(-1) - target).square(), None
+        pairs = edges(bonds, positions.to(w.dtype))
+        outputs = apply(w, atoms.to(w.dtype), pairs, real)
+        errors = outputs.squeeze(-1) - target
+        return errors.square(), None
 
-    rows = torch.randperm(count, generator=rng)[: clients * rows_each].view(clients, rows_each)
-    sizes = {"molecules": count, "evaluate": len(test.targets), "clients": clients}
-    names = {"shared": shared, "tasks": list(TARGETS)}
+    order = torch.randperm(count, generator=rng)
+    taken = order[: clients * rows_each]
+    settings = {
+        "molecules": count,
+        "evaluate": len(test.targets),
+        "clients": clients,
+        "shared": networks.encoder_size(module),
+        "tasks": list(TARGETS),
+    }
     return task_problem(
         "qm9",
         values,
         CHUNK,
         data=tuple(train),
-        rows=rows,
+        rows=taken.view(clients, rows_each),
         heldout=tuple(test),
         w0=w0,
-        tasks=train.targets.shape[1],
-        config={**sizes, **names, "split_by": "seed", **(config or {})},
+        tasks=len(TARGETS),
+        config={**settings, "split_by": "seed", **(config or {})},
     )

@@ -62,7 +62,10 @@ def task_problem(
 
 
 def task_metrics(
-    w: Float[Tensor, "d"], rows: tuple[Shaped[Tensor, "R ..."], ...], values: RowValues, chunk: int
+    w: Float[Tensor, "d"],
+    rows: tuple[Shaped[Tensor, "R ..."], ...],
+    values: RowValues,
+    chunk: int,
 ) -> dict[str, Float[Tensor, ""]]:
     """Mean `loss_1`, ..., `loss_M` over some rows, their mean `loss`; the same of `accuracy`.
 

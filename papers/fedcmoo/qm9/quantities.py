@@ -9,7 +9,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import METHODS, halves_apart
+from papers.fedcmoo.common import METHODS, halves_apart, null_rows
 from papers.fedcmoo.qm9.runs import DEFAULTS, LOSSES
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
@@ -54,7 +54,9 @@ def measures(trace: Trace) -> dict[str, Number]:
 def upload_of(trace: Trace) -> float:
     """What a client uploads in a round, in model sizes d of 32-bit numbers."""
     config = trace.config
-    floats = config["bits"]["bits_up"] / (FLOAT_BITS * config["algorithm"]["participants"])
+    bits = config["bits"]["bits_up"]
+    participants = config["algorithm"]["participants"]
+    floats = bits / (FLOAT_BITS * participants)
     return float(floats / config["problem"]["dim"])
 
 
@@ -70,35 +72,38 @@ def uploaded(trace: Trace) -> Array:
 
 def within(trace: Trace, upload: float) -> int:
     """The last evaluated model that was reached with an upload (in d)."""
-    return int(np.flatnonzero(uploaded(trace) <= upload * (1 + SLACK))[-1])
+    limit = upload * (1 + SLACK)
+    reached = np.flatnonzero(uploaded(trace) <= limit)
+    return int(reached[-1])
 
 
 def common_round(runs: Traces) -> int:
     """The last round after which all runs were evaluated."""
     rounds = [trace.rounds for trace in runs.values()]
-    return int(reduce(np.intersect1d, rounds).max())
+    common = reduce(np.intersect1d, rounds)
+    return int(common.max())
 
 
 def common_upload(runs: Traces) -> float:
     """The largest upload of a client of every round that all runs have reached, in d."""
-    return min(float(uploaded(trace)[-1]) for trace in runs.values())
+    totals = [uploaded(trace)[-1] for trace in runs.values()]
+    return float(min(totals))
 
 
 def largest_gap(ours: Trace, theirs: Trace) -> Array:
     """Per seed the largest difference of the mean losses after any round that both have."""
-    gaps = [
-        after(ours, "loss", number) - after(theirs, "loss", number)
-        for number in np.intersect1d(ours.rounds, theirs.rounds)
-        if number > 0
-    ]
+    both = np.intersect1d(ours.rounds, theirs.rounds)
+    later = both[both > 0]
+    gaps = [after(ours, "loss", number) - after(theirs, "loss", number) for number in later]
     return np.asarray(np.max(gaps, axis=0))
 
 
 def null_gap(trace: Trace) -> Iterator[Row]:
     """The same of a run on its first seeds and on its last: none of fewer than three seeds."""
-    apart = halves_apart(trace.metrics["loss"])[:, trace.rounds > 0]
+    apart = halves_apart(trace.metrics["loss"])
     if len(apart):
-        yield row("largest_gap", mean(apart.max(1)), method="fedcmoo", minus="nothing")
+        largest = apart[:, trace.rounds > 0].max(1)
+        yield row("largest_gap", mean(largest), method="fedcmoo", minus="nothing")
 
 
 def after(trace: Trace, curve: str, number: int) -> Array:
@@ -112,20 +117,23 @@ def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
 
     Also each method's losses on two halves of its seeds.
     """
-    losses = {
-        method: {loss: after(runs[method], loss, rounds[method]) for loss in LOSSES}
-        for method in METHODS
-    }
+    losses: dict[str, dict[str, Array]] = {}
     for method in METHODS:
+        run = runs[method]
+        losses[method] = {loss: after(run, loss, rounds[method]) for loss in LOSSES}
         yield row("loss", mean(losses[method]["loss"]), method=method, at=at)
     for method in ("fedcmoo", "pref"):
-        gaps = {loss: losses[method][loss] - losses["fsmgda"][loss] for loss in LOSSES}
-        for loss, gap in gaps.items():
-            yield row(loss, mean(gap), method=method, at=at, minus="fsmgda")
+        for loss, fsmgda in losses["fsmgda"].items():
+            gap = losses[method][loss] - fsmgda
+            yield row(
+                loss,
+                mean(gap),
+                method=method,
+                at=at,
+                minus="fsmgda",
+            )
         for loss, values in losses[method].items():
-            nothing = halves_apart(values)
-            if len(nothing):
-                yield row(loss, mean(nothing), method=method, at=at, minus="nothing")
+            yield from null_rows(loss, values, method=method, at=at)
 
 
 def counted(traces: Traces, p: Params) -> Iterator[Row]:
@@ -135,6 +143,7 @@ def counted(traces: Traces, p: Params) -> Iterator[Row]:
         runs = {name: run_of(traces, DEFAULTS, method=name, objectives=count) for name in METHODS}
         small = {"fedcmoo": 2 * count**2, "pref": 2 * count**2 + count}
         for method, entries in small.items():
-            long = exact((round(upload_of(runs[method]) * dim) - entries) / dim, "d")
+            sent = round(upload_of(runs[method]) * dim)
+            long = exact((sent - entries) / dim, "d")
             yield row("upload_long", long, method=method, objectives=count)
         yield row("ratio", ratio(runs["fedcmoo"], runs["fsmgda"]), objectives=count)

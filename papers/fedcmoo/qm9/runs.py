@@ -41,7 +41,12 @@ def sizes() -> tuple[int, int]:
 @renamed_from("papers.fedcmoo.qm9.molecule_problem")
 @lru_cache(maxsize=2)
 def molecule_problem(
-    seed: int, *, clients: int, molecules: int, test_molecules: int, stand_in: bool = False
+    seed: int,
+    *,
+    clients: int,
+    molecules: int,
+    test_molecules: int,
+    stand_in: bool = False,
 ) -> Problem:
     """The eleven targets of molecules or, as a stand-in, of generated graphs."""
     dim, _ = sizes()
@@ -51,14 +56,26 @@ def molecule_problem(
         config |= {"tasks": list(RULE), "stand_in": GENERATED}
     else:
         train, test = sets(molecules, test_molecules)
-    return qm9(train, test, clients=clients, seed=seed, config=config)
+    return qm9(
+        train,
+        test,
+        clients=clients,
+        seed=seed,
+        config=config,
+    )
 
 
 @renamed_from("papers.fedcmoo.qm9.counted_problem")
 @lru_cache(maxsize=8)
 def counted_problem(seed: int, *, objectives: int, dim: int) -> Problem:
     """Quadratics with random centres, four clients with a row each: for counting what is sent."""
-    centres = torch.randn(4, 1, objectives, dim, generator=seeded(seed, "split"))
+    centres = torch.randn(
+        4,
+        1,
+        objectives,
+        dim,
+        generator=seeded(seed, "split"),
+    )
     return pareto(centres)
 
 
@@ -110,4 +127,11 @@ def counted(p: Params) -> Iterator[Spec]:
         problem = partial(counted_problem, objectives=objectives, dim=p["count_dim"])
         for name, algorithm in methods.items():
             labels = {"method": name, "objectives": objectives}
-            yield Spec(algorithm, problem, 1, (0,), keep=("f",), labels=labels)
+            yield Spec(
+                algorithm,
+                problem,
+                1,
+                (0,),
+                keep=("f",),
+                labels=labels,
+            )

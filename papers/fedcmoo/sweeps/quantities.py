@@ -8,7 +8,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import GREY, halves_apart
+from papers.fedcmoo.common import GREY, null_rows
 from papers.fedcmoo.sweeps.runs import DEFAULTS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
@@ -69,13 +69,35 @@ def leads_on(data: str, traces: Traces, p: Params) -> Iterator[Row]:
     """
     leads = {}
     for steps in p["steps"]:
-        ours = run_of(traces, DEFAULTS, data=data, method="fedcmoo", steps=steps)
-        theirs = run_of(traces, DEFAULTS, data=data, method="fsmgda", steps=steps)
+        ours = run_of(
+            traces,
+            DEFAULTS,
+            data=data,
+            method="fedcmoo",
+            steps=steps,
+        )
+        theirs = run_of(
+            traces,
+            DEFAULTS,
+            data=data,
+            method="fsmgda",
+            steps=steps,
+        )
         leads[steps] = 100 * (final(ours, "accuracy") - final(theirs, "accuracy"))
         yield row("lead", mean(leads[steps], "points"), data=data, steps=steps)
     most = max(leads)
     growth = leads[most] - leads[min(leads)]
-    yield row("lead", mean(growth, "points"), data=data, steps=most, minus="fewest")
-    null = halves_apart(leads[most])
-    if len(null):
-        yield row("lead", mean(null, "points"), data=data, steps=most, minus="nothing")
+    yield row(
+        "lead",
+        mean(growth, "points"),
+        data=data,
+        steps=most,
+        minus="fewest",
+    )
+    yield from null_rows(
+        "lead",
+        leads[most],
+        "points",
+        data=data,
+        steps=most,
+    )

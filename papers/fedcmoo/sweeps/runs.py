@@ -32,10 +32,30 @@ def runs(data: str, p: Params) -> Iterator[Spec]:
     for steps in p["steps"]:
         for name in ("fsmgda", "fedcmoo"):
             algorithm = method(name, data, p, local_steps=int(steps))
-            run = base(algorithm, data, p, p["seeds"], p["step_rounds"], dropout=True)
+            run = base(
+                algorithm,
+                data,
+                p,
+                p["seeds"],
+                p["step_rounds"],
+                dropout=True,
+            )
             yield replace(run, labels={"data": data, "method": name, "steps": int(steps)})
     for second in p["ratios"]:
         preference = Preference(ratios=ratios(float(second)), epsilon=EPSILON)
-        algorithm = method("pref", data, p, preference=preference, least=None)
-        run = base(algorithm, data, p, p["seeds"], p["preference_rounds"], dropout=True)
+        algorithm = method(
+            "pref",
+            data,
+            p,
+            preference=preference,
+            least=None,
+        )
+        run = base(
+            algorithm,
+            data,
+            p,
+            p["seeds"],
+            p["preference_rounds"],
+            dropout=True,
+        )
         yield replace(run, labels={"data": data, "method": "pref", "ratio": float(second)})

@@ -41,7 +41,12 @@ def balance(r: Array, losses: Array) -> tuple[Array, Array]:
     return mu, r * (log - mu[..., None])
 
 
-def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.01) -> Program:
+def preference_program(
+    r: Array,
+    losses: Array,
+    G: Array,
+    tolerance: float = 0.01,
+) -> Program:
     """Eq. (19) as printed, with SciPy's HiGHS.
 
     Args:
@@ -53,8 +58,9 @@ def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.0
     mu, a = balance(r, losses)
     rate = a @ G  # rate_k = a^T g_k
     weighted = r * losses
+    largest = weighted.max()
     falling = rate > 0
-    worst = weighted >= weighted.max() * (1 - 1e-12)
+    worst = weighted >= largest * (1 - 1e-12)
     low = rate if falling.any() else np.zeros_like(rate)
     low = np.where(worst, 0.0, low)
     low = np.where(falling & ~worst, -np.inf, low)

@@ -114,12 +114,23 @@ def drift(s: Setting, eta_c: float, version: Version = "printed") -> float:
         steps = s.b * (s.tau - 1) / 2 + s.sigma_l * sqrt((s.tau - 1) / 2)
         return s.L * eta_c * s.b * steps
     limit = 1 / (2 * s.L * s.tau)
-    checks.in_range("drift", "eta_c", eta_c, 0, limit * (1 + 1e-12))
+    checks.in_range(
+        "drift",
+        "eta_c",
+        eta_c,
+        0,
+        limit * (1 + 1e-12),
+    )
     steps = sqrt(s.tau) * s.sigma_l + s.b * sqrt(2 * s.tau * (s.tau - 1))
     return s.L * eta_c * s.b * steps
 
 
-def theorem_1(s: Setting, rates: Rates, gap: float, version: Version = "printed") -> Bound:
+def theorem_1(
+    s: Setting,
+    rates: Rates,
+    gap: float,
+    version: Version = "printed",
+) -> Bound:
     """The four terms of Theorem 1.
 
     Args:

@@ -22,17 +22,23 @@ def project_simplex(v: Array) -> Array:
     ordered = -np.sort(-v, axis=-1)
     counts = np.arange(1, v.shape[-1] + 1)
     excess = (np.cumsum(ordered, -1) - 1) / counts
-    index = (ordered > excess).sum(-1, keepdims=True) - 1
-    level = np.take_along_axis(excess, index, -1)
+    rank = (ordered > excess).sum(-1, keepdims=True)
+    level = np.take_along_axis(excess, rank - 1, -1)
     return np.asarray(np.maximum(v - level, 0))
 
 
 def random_gradients(
-    rng: Generator, clients: int, dim: int, objectives: int, b: float, spread: float
+    rng: Generator,
+    clients: int,
+    dim: int,
+    objectives: int,
+    b: float,
+    spread: float,
 ) -> Array:
     """Client gradients `[N, d, M]`, every column of length `b`, around M random directions."""
     centre = rng.standard_normal((dim, objectives))
-    gradients = centre + spread * rng.standard_normal((clients, dim, objectives))
+    apart = rng.standard_normal((clients, dim, objectives))
+    gradients = centre + spread * apart
     lengths = np.linalg.norm(gradients, axis=1, keepdims=True)
     return np.asarray(b * gradients / lengths)
 
@@ -52,7 +58,13 @@ def column_variance(gradients: Array, s: Setting) -> Array:
     return np.asarray((compression + noise + sampling) / s.n_gram)
 
 
-def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = False) -> Array:
+def gram_factor(
+    gradients: Array,
+    s: Setting,
+    rng: Generator,
+    *,
+    common: bool = False,
+) -> Array:
     """One Y of Algorithm 9 for each run, `[R, d, M]`.
 
     n' of N clients without replacement, Gaussian noise of variance sigma_l^2 on every column, and
@@ -68,16 +80,24 @@ def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = 
     participants = _sampled(rng, runs, clients, s.n_gram)
     columns = 1 if common else objectives
     shape = (runs, s.n_gram, dim, columns)
-    noise = s.sigma_l / np.sqrt(dim) * rng.standard_normal(shape)
-    messages = np.take_along_axis(gradients, participants[:, :, None, None], 1) + noise
+    deviation = s.sigma_l / np.sqrt(dim)
+    noise = deviation * rng.standard_normal(shape)
+    sampled = np.take_along_axis(gradients, participants[:, :, None, None], 1)
+    messages = sampled + noise
     entries = round(dim / (1 + s.q))  # K of Rand-K
     if entries < dim:
-        order = rng.random(shape).argsort(2).argsort(2)
-        messages = messages * (order < entries) * (dim / entries)
+        order = rng.random(shape).argsort(2)
+        ranks = order.argsort(2)
+        messages = messages * (ranks < entries) * (dim / entries)
     return np.asarray(messages.mean(1))
 
 
-def _sampled(rng: Generator, runs: int, clients: int, count: int) -> NDArray[np.intp]:
+def _sampled(
+    rng: Generator,
+    runs: int,
+    clients: int,
+    count: int,
+) -> NDArray[np.intp]:
     """Clients drawn without replacement for each run, `[R, count]`."""
     order = rng.random((runs, clients)).argsort(1)
     return order[:, :count]
@@ -108,7 +128,8 @@ class Waves:
         """F_k, `[R, M]`, at `x`, `[R, d]`."""
         projections = np.einsum("ndm,rd->rnm", self.directions, x)
         angle = self.L / self.b * projections + self.phases
-        return np.asarray(self.b**2 / self.L * np.sin(angle).mean(1))
+        height = self.b**2 / self.L
+        return np.asarray(height * np.sin(angle).mean(1))
 
     def gradients(self, x: Array, clients: NDArray[np.intp] | None = None) -> Array:
         """Of some clients, `[R, n, d, M]`.
@@ -123,19 +144,37 @@ class Waves:
         u = self.directions[clients]
         projections = (u * x[..., None]).sum(2)
         angle = self.L / self.b * projections + self.phases[clients]
-        return np.asarray(self.b * np.cos(angle)[:, :, None] * u)
+        slope = self.b * np.cos(angle)
+        return np.asarray(slope[:, :, None] * u)
 
 
-def waves(rng: Generator, s: Setting, dim: int, spread: float) -> Waves:
+def waves(
+    rng: Generator,
+    s: Setting,
+    dim: int,
+    spread: float,
+) -> Waves:
     """A random instance with N clients and M objectives whose clients differ by `spread`."""
     common = rng.uniform(-1, 1, s.M)
     phases = common + spread * rng.standard_normal((s.N, s.M))
-    directions = random_gradients(rng, s.N, dim, s.M, 1.0, spread)
+    directions = random_gradients(
+        rng,
+        s.N,
+        dim,
+        s.M,
+        1.0,
+        spread,
+    )
     return Waves(directions, phases, s.b, s.L)
 
 
 def local_work(
-    problem: Waves, s: Setting, x: Array, w: Array, eta_c: float, rng: Generator
+    problem: Waves,
+    s: Setting,
+    x: Array,
+    w: Array,
+    eta_c: float,
+    rng: Generator,
 ) -> Array:
     """Mean of the Delta_i of n clients after tau local steps from `x` `[R, d]` with `w` `[R, M]`.
 
@@ -146,13 +185,21 @@ def local_work(
     points = np.repeat(x[:, None], s.n, 1)
     scale = s.sigma_l / np.sqrt(x.shape[-1])
     for _ in range(s.tau):
-        g = problem.gradients(points, participants)
-        g = g + scale * rng.standard_normal(g.shape)
-        points = points - eta_c * np.einsum("rndm,rm->rnd", g, w)
-    return np.asarray((x - points.mean(1)) / (s.tau * eta_c))
+        exact = problem.gradients(points, participants)
+        g = exact + scale * rng.standard_normal(exact.shape)
+        weighted = np.einsum("rndm,rm->rnd", g, w)
+        points = points - eta_c * weighted
+    way = x - points.mean(1)
+    return np.asarray(way / (s.tau * eta_c))
 
 
-def theory_run(problem: Waves, s: Setting, rates: Rates, runs: int, rng: Generator) -> Array:
+def theory_run(
+    problem: Waves,
+    s: Setting,
+    rates: Rates,
+    runs: int,
+    rng: Generator,
+) -> Array:
     """|J(x(t)) w(t)|^2 of Algorithm 10 from x = 0 and equal weights, `[R, T]`."""
     x = np.zeros((runs, problem.directions.shape[1]))
     w = np.full((runs, s.M), 1 / s.M)
@@ -165,6 +212,13 @@ def theory_run(problem: Waves, s: Setting, rates: Rates, runs: int, rng: Generat
         Y_2 = gram_factor(gradients, s, rng)
         slope = np.einsum("rdk,rdm,rm->rk", Y_1, Y_2, w)
         w = project_simplex(w - rates.beta * slope)
-        update = local_work(problem, s, x, w, rates.eta_c, rng)
+        update = local_work(
+            problem,
+            s,
+            x,
+            w,
+            rates.eta_c,
+            rng,
+        )
         x = x - rates.eta_s * rates.eta_c * s.tau * update
     return squares

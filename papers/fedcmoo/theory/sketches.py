@@ -15,7 +15,10 @@ from fedlib.weights.gram import combine, gram_of, symmetric
 
 
 def related_jacobians(
-    rng: torch.Generator, clients: int = 6, tasks: int = 2, dim: int = 800
+    rng: torch.Generator,
+    clients: int = 6,
+    tasks: int = 2,
+    dim: int = 800,
 ) -> Tensor:
     """Jacobians `[n, M, d]` of clients that agree in part, with decaying singular values.
 
@@ -50,7 +53,8 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
     sketch = LowRank()
     noise = sketch.draw(n + 1, tasks, dim, rng)
     assert isinstance(noise, Tensor)
-    C = torch.stack([sketch(jacobians[i], noise[i]) for i in range(n)])
+    messages = [sketch(jacobians[i], noise[i]) for i in range(n)]
+    C = torch.stack(messages)
     total = C.sum(0)
     h = sketch(total, noise[n])
     grams = gram_of(jacobians)
@@ -58,7 +62,8 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
     cross = (jacobians - C) @ (h - C).mT
     two_way = combine(grams, C, cross)
     second_term = gram_of(total) - gram_of(C).sum(0)
-    second_term_of_code = (C @ (h - C).mT).sum(0)
+    of_clients = C @ (h - C).mT
+    second_term_of_code = of_clients.sum(0)
     difference = symmetric(second_term_of_code - second_term)
     estimates = {
         "one-way": gram_of(C.mean(0)),
@@ -66,11 +71,19 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
         "two-way, second term of the code": two_way + difference / n**2,
         "sum of client Gram matrices": grams.sum(0) / n**2,
     }
-    size = exact.norm()
-    return {name: float((gram - exact).norm() / size) for name, gram in estimates.items()}
+    errors = {}
+    for name, gram in estimates.items():
+        error = (gram - exact).norm()
+        errors[name] = float(error / exact.norm())
+    return errors
 
 
-def mean_error(sketch: Sketch, jacobian: Tensor, draws: int, rng: torch.Generator) -> float:
+def mean_error(
+    sketch: Sketch,
+    jacobian: Tensor,
+    draws: int,
+    rng: torch.Generator,
+) -> float:
     """`|mean over draws of the sketch - the Jacobian|`, relative: towards 0 if it is unbiased."""
     tasks, dim = jacobian.shape
     noise = sketch.draw(draws, tasks, dim, rng)
@@ -78,6 +91,11 @@ def mean_error(sketch: Sketch, jacobian: Tensor, draws: int, rng: torch.Generato
     sketches = torch.stack([sketch(jacobian, z) for z in noise])
     error = sketches.mean(0) - jacobian
     return float(error.norm() / jacobian.norm())
+
+
+def square(G: Tensor, w: Tensor) -> float:
+    """`w' G w`."""
+    return float(w @ G @ w)
 
 
 def gap_closed(tasks: int, instances: int, rng: np.random.Generator) -> list[float]:
@@ -91,10 +109,9 @@ def gap_closed(tasks: int, instances: int, rng: np.random.Generator) -> list[flo
         jacobian *= np.exp(rng.standard_normal((tasks, 1)))
         G = torch.as_tensor(jacobian @ jacobian.T)
         start = torch.full((tasks,), 1 / tasks, dtype=torch.float64)
-        found_weights = FindWeights()(G, start)
+        reached = FindWeights()(G, start)
         best = torch.as_tensor(minimum_norm(G.numpy()))
-        at_start = float(start @ G @ start)
-        reached = float(found_weights @ G @ found_weights)
-        least = float(best @ G @ best)
-        shares.append((at_start - reached) / (at_start - least))
+        at_start = square(G, start)
+        gained = at_start - square(G, reached)
+        shares.append(gained / (at_start - square(G, best)))
     return shares

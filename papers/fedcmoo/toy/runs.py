@@ -44,7 +44,15 @@ def run(
 ) -> Spec:
     """A run with labels, evaluated about so many times."""
     interval = max(1, rounds // evaluations)
-    return Spec(algorithm, problem, rounds, tuple(p["seeds"]), interval, keep, labels=labels)
+    return Spec(
+        algorithm,
+        problem,
+        rounds,
+        tuple(p["seeds"]),
+        interval,
+        keep,
+        labels=labels,
+    )
 
 
 def drift(p: Params) -> Iterator[Spec]:
@@ -58,8 +66,21 @@ def drift(p: Params) -> Iterator[Spec]:
                 "fsmgda": FSMGDA(**work),
             }
             for name, algorithm in methods.items():
-                labels = {"part": "drift", "method": name, "spread": float(spread), "E": E}
-                yield run(p, algorithm, task, p["rounds"], 20, (*ENDS, "weight_1"), **labels)
+                labels = {
+                    "part": "drift",
+                    "method": name,
+                    "spread": float(spread),
+                    "E": E,
+                }
+                yield run(
+                    p,
+                    algorithm,
+                    task,
+                    p["rounds"],
+                    20,
+                    (*ENDS, "weight_1"),
+                    **labels,
+                )
 
 
 def rate(p: Params) -> Iterator[Spec]:
@@ -78,7 +99,17 @@ def rate(p: Params) -> Iterator[Spec]:
     for name, compressor in compressors.items():
         for T in p["horizons"]:
             # of the setting, the corollary uses L, M, tau and T alone
-            rates = corollary(Setting(b=1.0, M=2, N=CLIENTS, n=n, n_gram=n, tau=E, T=T))
+            rates = corollary(
+                Setting(
+                    b=1.0,
+                    M=2,
+                    N=CLIENTS,
+                    n=n,
+                    n_gram=n,
+                    tau=E,
+                    T=T,
+                )
+            )
             method = FedCMOOTheory(
                 lr=rates.eta_c,
                 server_lr=rates.eta_s,
@@ -91,7 +122,17 @@ def rate(p: Params) -> Iterator[Spec]:
             )
             # of every round: the claim is about their mean
             keep = ("g_11", "g_12", "g_22", "weight_1")
-            yield run(p, method, task, T, T, keep, part="rate", method=name, T=T)
+            yield run(
+                p,
+                method,
+                task,
+                T,
+                T,
+                keep,
+                part="rate",
+                method=name,
+                T=T,
+            )
 
 
 def preferences(tasks: int) -> tuple[float, ...]:
@@ -114,7 +155,17 @@ def edge(p: Params) -> Iterator[Spec]:
                 preference=Preference(ratios=preferences(M), epsilon=eps),
                 least=None,
             )
-            yield run(p, method, task, p["edge_rounds"], 20, keep, part="edge", M=M, eps=eps)
+            yield run(
+                p,
+                method,
+                task,
+                p["edge_rounds"],
+                20,
+                keep,
+                part="edge",
+                M=M,
+                eps=eps,
+            )
 
 
 def scale(p: Params) -> Iterator[Spec]:
@@ -130,7 +181,16 @@ def scale(p: Params) -> Iterator[Spec]:
     task = partial(federation, spread=0.5, scale=float(p["scale"]))
     for name, algorithm in methods.items():
         keep = ENDS if name == "scalarized" else (*ENDS, "weight_1")
-        yield run(p, algorithm, task, p["edge_rounds"], 20, keep, part="scale", method=name)
+        yield run(
+            p,
+            algorithm,
+            task,
+            p["edge_rounds"],
+            20,
+            keep,
+            part="scale",
+            method=name,
+        )
 
 
 def probe(p: Params) -> Iterator[Spec]:
@@ -138,4 +198,13 @@ def probe(p: Params) -> Iterator[Spec]:
     keep = ("mu", "slope", "error", "change", "change_1", "change_2", "change_3")
     for M in p["objectives"]:
         task = partial(federation, tasks=M, spread=0.5)
-        yield run(p, DirectionProbe(), task, p["points"], 1, keep, part="probe", M=M)
+        yield run(
+            p,
+            DirectionProbe(),
+            task,
+            p["points"],
+            1,
+            keep,
+            part="probe",
+            M=M,
+        )
