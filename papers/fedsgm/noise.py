@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 from torch import Tensor
 
 FAMILIES = ("gaussian", "sphere", "sign", "skewed", "rare", "exponential")
@@ -60,20 +60,8 @@ def noise(
     raise ValueError(f"noise: family must be one of {', '.join(FAMILIES)}, got {family!r}.")
 
 
-def _skewed() -> float:
-    """The size s with 0.1 exp(81 s^2) + 0.9 exp(s^2) = e, by bisection."""
-    low = 0.0
-    high = 1.0
-    for _ in range(60):
-        s = (low + high) / 2
-        if 0.1 * math.exp(81 * s * s) + 0.9 * math.exp(s * s) < math.e:
-            low = s
-        else:
-            high = s
-    return low
-
-
-SKEWED = _skewed()
+#: The size s with 0.1 exp(81 s^2) + 0.9 exp(s^2) = e.
+SKEWED = brentq(lambda s: 0.1 * math.exp(81 * s**2) + 0.9 * math.exp(s**2) - math.e, 0, 1)
 
 
 def batch_noise(radius: float, batch: int) -> float:

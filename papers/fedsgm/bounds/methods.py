@@ -16,7 +16,14 @@ from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Box
 from papers.fedsgm import theory
 from papers.fedsgm.gamma import bound, gamma_local, gamma_partial_direct
-from papers.fedsgm.problems.norms import norms, reference_solution
+from papers.fedsgm.problems.norms import (
+    OFFSETS,
+    SPREADS,
+    active_level,
+    norms,
+    random_centres,
+    solution_of,
+)
 from papers.fedsgm.problems.weakly_convex import multiplier_bound, random_clipped, slater_slack
 from papers.fedsgm.theory import Rate, Setting
 
@@ -27,8 +34,6 @@ BATCH = 2
 DELTA = 0.1  # allowed probability of failure
 RHO = 0.5  # weak convexity of the clipped distances
 RHO_HAT = 1.5  # weight of the prox term
-SPREADS = (1.0, 0.1, 0.001)  # of the objectives' centres
-OFFSETS = (2.0, 1.0, 0.5, 0.1)  # of the same
 AGREEMENT = 0.01  # spread of the constraints' centres
 REGIONS: dict[str, ConvexSet] = {"ball": Ball(1.0), "box": Box(1 / sqrt(DIM))}
 
@@ -43,15 +48,12 @@ def instance(seed: int, region: str = "", rows: int = 1) -> Problem:
     `"ball"` and the `"box"` have diameter D = 2 and their centre at the solution, the start is on
     the boundary of both. With `rows` there are so many distances a client.
     """
-    rng = torch.Generator().manual_seed(seed)
-    a, b = torch.randn(2, CLIENTS * rows, DIM, generator=rng, dtype=torch.float64)
-    away, start = torch.randn(2, DIM, generator=rng, dtype=torch.float64)
     offset = OFFSETS[seed % 4]
-    a = SPREADS[seed % 3] * a + offset * away / away.norm()
+    a, b, direction = random_centres(seed, CLIENTS * rows, DIM, SPREADS[seed % 3], offset)
     b = AGREEMENT * b
-    c = max(0.5 * offset, 1.1 * float((b - b.mean(0)).norm(dim=-1).mean()))
-    w = reference_solution(norms(a, b, c, a.mean(0)))
-    task = norms(a - w, b - w, c, start.sign() / sqrt(DIM), torch.zeros_like(w))
+    c = active_level(b, offset)
+    w = solution_of(a, b, c)
+    task = norms(a - w, b - w, c, direction.sign() / sqrt(DIM), torch.zeros_like(w))
     limits = REGIONS.get(region)
     shape = {"spreads": SPREADS, "offsets": OFFSETS, "agreement": AGREEMENT}
     config = {**task.config, **shape, "set": limits, "rows_a_client": rows}

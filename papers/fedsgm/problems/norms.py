@@ -22,6 +22,38 @@ from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.core.trace import Array
 
+#: Shapes of instances, taken in turn: how much clients' objectives disagree, how far they pull.
+SPREADS = (1.0, 0.1, 0.001)
+OFFSETS = (2.0, 1.0, 0.5, 0.1)
+
+
+def one_row_each(
+    name: str,
+    data: tuple[Tensor, ...],
+    *,
+    w0: Float[Tensor, "d"],
+    losses: Callable[..., Tensor],
+    gradient: Callable[..., Tensor],
+    metrics: Callable[..., dict[str, Tensor]],
+    **fields: Any,
+) -> Problem:
+    """A problem of one objective and one constraint, with a row of the data a client."""
+    clients = len(data[0])
+    return Problem(
+        name=name,
+        data=data,
+        rows=torch.arange(clients).unsqueeze(1),
+        sizes=(1,) * clients,
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=1,
+        w0=w0,
+        metrics=metrics,
+        config={"name": name, "clients": clients, "dim": len(w0)},
+        **fields,
+    )
+
 
 def norms(
     a: Float[Tensor, "N d"],
@@ -30,25 +62,15 @@ def norms(
     w0: Float[Tensor, "d"],
     solution: Float[Tensor, "d"] | None = None,
 ) -> Problem:
-    """The problem with one row (a_j, b_j) a client.
-
-    Metrics are `f` and `g`, and with a `solution` also `f_gap = f(w) - f(solution)` and
-    `g_gap = g(w) - g(solution)`.
-    """
-    count = a.shape[0]
-    return Problem(
-        name="norms",
-        data=(a, b, a.new_full((count,), c)),
-        rows=torch.arange(count).unsqueeze(1),
-        sizes=(1,) * count,
-        losses=_losses,
-        num_objectives=1,
-        num_constraints=1,
+    """The problem with one row (a_j, b_j) a client; see `gap_metrics`."""
+    return one_row_each(
+        "norms",
+        (a, b, a.new_full((len(a),), c)),
         w0=w0,
-        metrics=_metrics,
+        losses=_losses,
         gradient=_gradient,
+        metrics=gap_metrics,
         heldout=() if solution is None else (solution,),
-        config={"name": "norms", "clients": count, "dim": a.shape[1]},
     )
 
 
@@ -62,9 +84,8 @@ def random_norms(
 ) -> Problem:
     """A random instance with an active constraint, started at a given distance from its solution.
 
-    Centres are normal, the a_j around a point at `offset` from the mean of the b_j; c is half of
-    `offset`, or 1.1 times the mean distance of the b_j from their mean if that is more, so that
-    this mean is strictly feasible. All tensors are float64.
+    Centres are normal, the a_j around a point at `offset` from the mean of the b_j, which is
+    strictly feasible. All tensors are float64.
 
     Args:
         distance: |w0 - w*|, the D of the theorems.
@@ -72,24 +93,45 @@ def random_norms(
         spread: standard deviation of the clients' centres; near 0 all clients agree, and the means
             have kinks as sharp as the single losses, the hardest case for a subgradient method.
     """
+    a, b, direction = random_centres(seed, clients, dim, spread, offset)
+    b = spread * b
+    c = active_level(b, offset)
+    w = solution_of(a, b, c)
+    return norms(a, b, c, w + distance * direction, w)
+
+
+def random_centres(
+    seed: int, count: int, dim: int, spread: float, offset: float
+) -> tuple[Float[Tensor, "R d"], Float[Tensor, "R d"], Float[Tensor, "d"]]:
+    """The a_j around a point at `offset` from 0, the b_j around 0, and the direction of a start."""
     rng = torch.Generator().manual_seed(seed)
-    a, b = spread * torch.randn(2, clients, dim, generator=rng, dtype=torch.float64)
+    a, b = torch.randn(2, count, dim, generator=rng, dtype=torch.float64)
     away, start = torch.randn(2, dim, generator=rng, dtype=torch.float64)
-    a = a + offset * away / away.norm()
-    c = max(0.5 * offset, 1.1 * (b - b.mean(0)).norm(dim=-1).mean().item())
-    w = reference_solution(norms(a, b, c, a.mean(0)))
-    return norms(a, b, c, w + distance * start / start.norm(), w)
+    a = spread * a + offset * away / away.norm()
+    return a, b, start / start.norm()
+
+
+def active_level(b: Float[Tensor, "R d"], offset: float) -> float:
+    """Half of `offset`, or 1.1 times the mean distance of the b_j from their mean if that is more.
+
+    With this c their mean is strictly feasible.
+    """
+    needed = (b - b.mean(0)).norm(dim=-1).mean()
+    return max(0.5 * offset, 1.1 * needed.item())
+
+
+def solution_of(a: Float[Tensor, "R d"], b: Float[Tensor, "R d"], c: float) -> Float[Tensor, "d"]:
+    """The `reference_solution` of the problem with these centres."""
+    return reference_solution(norms(a, b, c, a.mean(0)))
 
 
 def varied_norms(seed: int) -> Problem:
     """A random instance with D = 1, its shape cycling through twelve kinds with the seed.
 
-    Clients that disagree, nearly agree or agree (spread 1, 0.1, 0.001), objectives that pull away
-    far or hardly (offset 2, 1, 0.5, 0.1): theorems are checked on all of them.
+    Clients that disagree, nearly agree or agree, objectives that pull away far or hardly: theorems
+    are checked on all of them.
     """
-    return random_norms(
-        seed, offset=(2.0, 1.0, 0.5, 0.1)[seed % 4], spread=(1.0, 0.1, 0.001)[seed % 3]
-    )
+    return random_norms(seed, offset=OFFSETS[seed % 4], spread=SPREADS[seed % 3])
 
 
 def kink() -> Problem:
@@ -111,18 +153,41 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
             because the minimizer is one of the centres, where the objective has a kink.
     """
     data = [x.double().numpy() for x in problem.data]
+    values = partial(_values, data)
+    middle = data[0].mean(0)
     safe = data[1].mean(0)
-    solve = partial(sequential_quadratic, partial(_values, data), ftol=1e-14, maxiter=500)
-    tries = [solve(start) for start in (safe, 0.5 * (safe + data[0].mean(0)))]
-    w, residual = min(
-        ((_feasible(data, w, safe), _kkt(data, w)) for w in tries), key=lambda p: p[1]
-    )
+    solutions = []
+    for start in (safe, 0.5 * (safe + middle)):
+        w = sequential_quadratic(values, start, ftol=1e-14, maxiter=500)
+        solutions.append((_kkt(data, w), w))
+    residual, best = min(solutions, key=lambda solution: solution[0])
     if residual > 1e-5:
         raise RuntimeError(
             f"reference_solution: the optimality conditions must hold to 1e-5, got {residual:.1e}; "
             "take another seed, the minimizer may be one of the centres."
         )
-    return torch.from_numpy(w).to(problem.w0)
+    return torch.from_numpy(_feasible(data, best, safe)).to(problem.w0)
+
+
+def directions(
+    problem: Problem, local_steps: int, lr: float, weight: float
+) -> tuple[Float[Tensor, "E N d"], Float[Tensor, "E N d"]]:
+    """Local iterates and directions of all clients in one round of FedSGM that starts at w0.
+
+    `weight` is sigma_t, the share of the constraint; `problem` needs a closed-form gradient.
+    """
+    assert problem.gradient is not None
+    clients = problem.all_clients()
+    mix = problem.w0.new_tensor([1 - weight, weight])
+    gradient = torch.func.vmap(problem.gradient, in_dims=(0, 0, None))
+    u = problem.w0.expand(problem.num_clients, -1)
+    points = []
+    steps = []
+    for _ in range(local_steps):
+        points.append(u)
+        steps.append(gradient(u, clients, mix))
+        u = u - lr * steps[-1]
+    return torch.stack(points), torch.stack(steps)
 
 
 def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
@@ -131,27 +196,23 @@ def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
     Every client takes its steps on its own objective, from `w0`; the sum is over tau < E. FedSGM's
     Lemma 2 bounds it by G^2 E^3 / 3.
     """
-    clients = problem.all_clients()
-    objective = problem.w0.new_tensor([1.0, 0.0])
-    gradient = torch.func.vmap(_gradient, in_dims=(0, 0, None))
-    u = problem.w0.expand(problem.num_clients, -1)
-    total = torch.zeros(())
-    for _ in range(local_steps):
-        total = total + (u - problem.w0).square().sum(-1)
-        u = u - lr * gradient(u, clients, objective)
-    return float((total / lr**2).max())
+    points, _ = directions(problem, local_steps, lr, weight=0.0)
+    distances = (points - problem.w0).norm(dim=-1) / lr  # [E, N]
+    return float(distances.square().sum(0).max())
+
+
+def unit_rows(x: Array) -> Array:
+    """Rows x / |x| along the last axis, zero at zero."""
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(x / np.maximum(length, 1e-300))
 
 
 def _values(data: list[Array], w: Array) -> tuple[float, float, Array, Array]:
     """f, g and their gradients (zero for a distance of zero)."""
     a, b, c = data
-    u = w - a
-    v = w - b
-    r = np.linalg.norm(u, axis=1)
-    s = np.linalg.norm(v, axis=1)
-    df = (u / np.maximum(r, 1e-300)[:, None]).mean(0)
-    dg = (v / np.maximum(s, 1e-300)[:, None]).mean(0)
-    return float(r.mean()), float((s - c).mean()), df, dg
+    f = np.linalg.norm(w - a, axis=1).mean()
+    g = (np.linalg.norm(w - b, axis=1) - c).mean()
+    return float(f), float(g), unit_rows(w - a).mean(0), unit_rows(w - b).mean(0)
 
 
 def sequential_quadratic(
@@ -205,9 +266,10 @@ def units(x: Tensor) -> Tensor:
     return x / length.clamp_min(torch.finfo(x.dtype).tiny)
 
 
-def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+def gap_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+    """`f` and `g`; with a held-out solution also `f_gap` and `g_gap`, less the values there."""
     f, g = problem.mean_losses(w)
     if not problem.heldout:
         return {"f": f, "g": g}
-    best = problem.mean_losses(problem.heldout[0])
-    return {"f": f, "g": g, "f_gap": f - best[0], "g_gap": g - best[1]}
+    best_f, best_g = problem.mean_losses(problem.heldout[0])
+    return {"f": f, "g": g, "f_gap": f - best_f, "g_gap": g - best_g}

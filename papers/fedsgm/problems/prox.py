@@ -22,7 +22,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, pullback
 from fedlib.core.trace import Array
-from papers.fedsgm.problems.norms import sequential_quadratic
+from papers.fedsgm.problems.norms import sequential_quadratic, unit_rows
 
 
 class Prox(NamedTuple):
@@ -112,19 +112,15 @@ class _Case(NamedTuple):
 
 def _values(case: _Case, y: Array) -> tuple[float, float, Array, Array]:
     """Objective with prox term and g at y, and their gradients (zero for a distance of zero)."""
-    from_a = y - case.a
-    from_b = y - case.b
     from_w = y - case.w
-    distance_a = np.linalg.norm(from_a, axis=1)
-    distance_b = np.linalg.norm(from_b, axis=1)
-    near = np.minimum(distance_a, case.clip)
-    slope = (1 - near / case.clip) / np.maximum(distance_a, 1e-300)
+    near = np.minimum(np.linalg.norm(y - case.a, axis=1), case.clip)
     clipped = near - near**2 / (2 * case.clip)
+    slope = 1 - near / case.clip
     prox = 0.5 * case.rho_hat * float(from_w @ from_w)
     f = float(clipped.mean()) + prox
-    g = float((distance_b - case.c).mean())
-    df = (slope[:, None] * from_a).mean(0) + case.rho_hat * from_w
-    dg = (from_b / np.maximum(distance_b, 1e-300)[:, None]).mean(0)
+    g = float((np.linalg.norm(y - case.b, axis=1) - case.c).mean())
+    df = (slope[:, None] * unit_rows(y - case.a)).mean(0) + case.rho_hat * from_w
+    dg = unit_rows(y - case.b).mean(0)
     return f, g, df, dg
 
 

@@ -16,7 +16,14 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import Box
-from papers.fedsgm.problems.norms import norms, reference_solution
+from papers.fedsgm.problems.norms import (
+    SPREADS,
+    gap_metrics,
+    norms,
+    one_row_each,
+    random_centres,
+    solution_of,
+)
 
 
 def boxed_norms(
@@ -33,17 +40,13 @@ def boxed_norms(
     Raises:
         RuntimeError: no solution was found; take another seed.
     """
-    rng = torch.Generator().manual_seed(seed)
-    spread = (1.0, 0.1, 0.001)[seed % 3]
-    centres, b = torch.randn(2, clients * rows, dim, generator=rng, dtype=torch.float64)
-    away, start = torch.randn(2, dim, generator=rng, dtype=torch.float64)
+    a, b, direction = random_centres(seed, clients * rows, dim, SPREADS[seed % 3], offset=2.0)
     if len(b) > 1:
         b = (b - b.mean(0)) * (2 * sigma / torch.pdist(b).max())
-    a = spread * centres + 2 * away / away.norm()
     c = 0.25 * float(a.mean(0).norm())
-    w = reference_solution(norms(a, b, c, a.mean(0)))
-    middle = w + 0.5 * start / start.norm()
-    problem = norms(a - middle, b - middle, c, w + start / start.norm() - middle, w - middle)
+    w = solution_of(a, b, c)
+    middle = w + 0.5 * direction
+    problem = norms(a - middle, b - middle, c, w + direction - middle, w - middle)
     client_rows = torch.arange(clients * rows).view(clients, rows)
     config = {"name": "boxed norms", "clients": clients, "rows": rows, "dim": dim}
     return replace(problem, rows=client_rows, sizes=(rows,) * clients, set=Box(0.5), config=config)
@@ -57,24 +60,16 @@ def linear(
     solution: Float[Tensor, "d"],
     set: ConvexSet | None = None,
 ) -> Problem:
-    """The problem with one row (p_j, q_j, r_j) a client.
-
-    Metrics are `f`, `g` and their gaps `f_gap`, `g_gap` to the values at the solution.
-    """
-    return Problem(
-        name="linear",
-        data=(p, q, r),
-        rows=torch.arange(len(p)).unsqueeze(1),
-        sizes=(1,) * len(p),
+    """The problem with one row (p_j, q_j, r_j) a client; see `gap_metrics`."""
+    return one_row_each(
+        "linear",
+        (p, q, r),
+        w0=w0,
         losses=_losses,
         gradient=_gradient,
-        num_objectives=1,
-        num_constraints=1,
-        w0=w0,
-        metrics=_metrics,
+        metrics=gap_metrics,
         heldout=(solution,),
         set=set,
-        config={"name": "linear", "clients": len(p), "dim": p.shape[1]},
     )
 
 
@@ -118,9 +113,3 @@ def _losses(w: Tensor, batch: Batch) -> Tensor:
 def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:  # noqa: ARG001 - it is constant
     p, q, _ = batch.data
     return batch.weight @ (weights[0] * p + weights[1] * q)
-
-
-def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-    f, g = problem.mean_losses(w)
-    best = problem.mean_losses(problem.heldout[0])
-    return {"f": f, "g": g, "f_gap": f - best[0], "g_gap": g - best[1]}

@@ -17,10 +17,11 @@ from torch import Tensor
 
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
+from papers.fedsgm.problems.norms import gap_metrics
 
 
 def staircase(dim: int, distance: float = 1.0) -> Problem:
-    """The staircase with one client, started at 0; metrics are `f`, `g` and `f_gap = f - f(w*)`.
+    """The staircase with one client, started at 0; see `norms.gap_metrics`.
 
     Args:
         dim: d, one more than the subgradient steps that cannot lower f.
@@ -37,7 +38,7 @@ def staircase(dim: int, distance: float = 1.0) -> Problem:
         num_objectives=1,
         num_constraints=1,
         w0=torch.zeros(dim, dtype=torch.float64),
-        metrics=_metrics,
+        metrics=gap_metrics,
         gradient=_gradient,
         heldout=(solution,),
         config={"name": "staircase", "dim": dim, "distance": distance},
@@ -60,8 +61,3 @@ def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
     of_f = torch.where(outside, radial, highest)
     both: Tensor = weights[0] * of_f + weights[1] * radial
     return both
-
-
-def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-    f, g = problem.mean_losses(w)
-    return {"f": f, "g": g, "f_gap": f - problem.mean_losses(problem.heldout[0])[0]}

@@ -11,6 +11,8 @@ It is the problem on which the weakly convex theory of FedSGM is checked, with `
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -18,7 +20,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.sets import Ball
-from papers.fedsgm.problems.norms import units
+from papers.fedsgm.problems.norms import one_row_each, units
 
 
 def clipped_distances(
@@ -33,27 +35,17 @@ def clipped_distances(
 
     Metrics are `f`, `g` and the coordinates `w1` .. `wd`.
     """
-    count, dim = a.shape
-    return Problem(
-        name="clipped_distances",
-        data=(a, b, a.new_full((count,), c), a.new_full((count,), clip)),
-        rows=torch.arange(count).unsqueeze(1),
-        sizes=(1,) * count,
-        losses=_losses,
-        num_objectives=1,
-        num_constraints=1,
+    count = len(a)
+    problem = one_row_each(
+        "clipped_distances",
+        (a, b, a.new_full((count,), c), a.new_full((count,), clip)),
         w0=w0,
-        metrics=_metrics,
+        losses=_losses,
         gradient=_gradient,
+        metrics=_metrics,
         set=Ball(radius),
-        config={
-            "name": "clipped_distances",
-            "clients": count,
-            "dim": dim,
-            "radius": radius,
-            "clip": clip,
-        },
     )
+    return replace(problem, config={**problem.config, "radius": radius, "clip": clip})
 
 
 def random_clipped(
