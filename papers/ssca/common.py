@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from fedlib import data
 from fedlib.algorithms.constrained_ssca import ConstrainedSSCA, ConstrainedVerticalSSCA
@@ -14,6 +17,8 @@ from fedlib.algorithms.minibatch_sgd import MiniBatchSGD, VerticalSGD
 from fedlib.algorithms.ssca import SSCA, VerticalSSCA
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
+from fedlib.core.describe import renamed_from
+from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
 from fedlib.vertical import VerticalProblem
 from papers.kit.study import Params
@@ -28,6 +33,8 @@ RIDGE = 1e-5  # lambda, which the paper does not name
 LEVELS = (0.4, 0.6)  # U, which the paper does not name
 LATER = 0.05  # by so much gamma's exponent exceeds rho's
 SCALES = {"mnist": 255.0, "digits": 16.0}  # the largest value of a pixel
+WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
+CHUNK = 2000  # rows at a time
 HELD = 360  # scikit-learn's digits that are kept for testing
 
 
@@ -41,15 +48,17 @@ class StepSizes(dict[int, tuple[PowerLaw, PowerLaw]]):
         )
 
 
+def printed_steps(first: float, second: float, exponent: float) -> tuple[PowerLaw, PowerLaw]:
+    """Rho and gamma from the numbers that the paper prints."""
+    return PowerLaw(first, exponent), PowerLaw(second, exponent + LATER)
+
+
 #: Of the sample-based algorithms, by a client's batch (section VI of the paper).
 STEPS = StepSizes(
     {
-        batch: (PowerLaw(a1, alpha), PowerLaw(a2, alpha + LATER))
-        for batch, (a1, a2, alpha) in {
-            1: (0.4, 0.4, 0.4),
-            10: (0.6, 0.9, 0.3),
-            100: (0.9, 0.9, 0.3),
-        }.items()
+        1: printed_steps(0.4, 0.4, 0.4),
+        10: printed_steps(0.6, 0.9, 0.3),
+        100: printed_steps(0.9, 0.9, 0.3),
     }
 )
 
@@ -115,9 +124,44 @@ def vertical_problem(
     return vertical_network(network, clients=clients, scale=SCALES[data])
 
 
+#: Split -> the maker of its problem.
+PROBLEMS: dict[str, Callable[..., Problem]] = {
+    "samples": digits_problem,
+    "features": vertical_problem,
+}
+
+
+@renamed_from("papers.ssca.convergence.he_problem")
+@lru_cache(maxsize=64)
+def he_problem(seed: int, *, split: str, **task: Any) -> Problem:
+    """The problem of a split, its start wider: what the paper may have meant, or not."""
+    usual = PROBLEMS[split](seed, **task)
+    config = {**usual.config, "start": "He, uniform"}
+    return replace(usual, w0=WIDER * usual.w0, config=config)
+
+
 def task(p: Params) -> dict[str, Any]:
     """The arguments of `digits_problem` and of `vertical_problem` among a study's parameters."""
     return {name: p[name] for name in TASK}
+
+
+def problem_of(p: Params, split: str, start: str = "usual") -> Callable[[int], Problem]:
+    """The problem of a split by seed, from the usual start or from He's."""
+    if start == "he":
+        return partial(he_problem, split=split, **task(p))
+    return partial(PROBLEMS[split], **task(p))
+
+
+def over_all(
+    problem: Problem, value: Callable[[Batch], Float[Tensor, "*n"]], start: Float[Tensor, "*n"]
+) -> Float[Tensor, "*n"]:
+    """A start plus the mean over all training pictures of all clients, `CHUNK` at a time."""
+    rows = problem.rows.flatten()
+    total = start
+    for chunk in torch.split(rows, CHUNK):
+        share = torch.full_like(chunk, 1 / len(rows), dtype=problem.w0.dtype)
+        total = total + value(Batch(tuple(x[chunk] for x in problem.data), share))
+    return total
 
 
 def rows(split: str, batch: int, clients: int) -> int:

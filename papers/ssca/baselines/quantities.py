@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -12,8 +13,7 @@ from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.quantities import Quantities, Row, row
 from papers.kit.study import Params, Traces
-from papers.ssca.baselines.runs import DEFAULTS, STARTS
-from papers.ssca.common import SPLITS
+from papers.ssca.baselines.runs import DEFAULTS, cells
 from papers.ssca.convergence.quantities import area, at
 
 
@@ -28,14 +28,6 @@ def measures(trace: Trace) -> dict[str, Number]:
     return {"area": mean(area(trace)), "cost": mean(at(trace, float(trace.rounds[-1])))}
 
 
-def cells(p: Params) -> Iterator[dict[str, kit.Label]]:
-    """The labels of every start, split and batch."""
-    for start in STARTS:
-        for split in SPLITS:
-            for batch in map(int, p["batches"]):
-                yield {"start": start, "split": split, "B": batch}
-
-
 def areas(traces: Traces, labels: dict[str, kit.Label]) -> Array | None:
     """Per seed the mean cost over the rounds of the run with these labels, if it is there."""
     name = kit.name_of(labels, DEFAULTS)
@@ -45,19 +37,16 @@ def areas(traces: Traces, labels: dict[str, kit.Label]) -> Array | None:
 def picked(traces: Traces, p: Params) -> Iterator[Row]:
     """`best_a` and `best_beta`: the point with the lowest mean cost on the tuning seeds."""
     for cell in cells(p):
-        lowest = np.inf
-        best: tuple[float, float] | None = None
-        for a in map(float, p["rates"]):
-            for beta in map(float, p["betas"]):
-                labels = {"draw": "tuning", **cell, "method": "momentum", "a": a, "beta": beta}
-                costs = areas(traces, labels)
-                cost = np.inf if costs is None else float(costs.mean())
-                if cost < lowest:  # false for a run that diverged
-                    lowest = cost
-                    best = (a, beta)
-        if best is not None:
-            yield row("best_a", exact(best[0]), draw="tuning", **cell)
-            yield row("best_beta", exact(best[1]), draw="tuning", **cell)
+        costs = {}
+        for a, beta in product(p["rates"], p["betas"]):
+            labels = {"draw": "tuning", **cell, "method": "momentum", "a": a, "beta": beta}
+            by_seed = areas(traces, labels)
+            if by_seed is not None and np.isfinite(by_seed).all():
+                costs[a, beta] = by_seed.mean()
+        if costs:
+            a, beta = min(costs, key=costs.__getitem__)
+            yield row("best_a", exact(a), draw="tuning", **cell)
+            yield row("best_beta", exact(beta), draw="tuning", **cell)
 
 
 def compared(traces: Traces, p: Params) -> Iterator[Row]:
@@ -66,9 +55,10 @@ def compared(traces: Traces, p: Params) -> Iterator[Row]:
     `null` is that of momentum SGD on half of the seeds minus that on the others.
     """
     for cell in cells(p):
-        ours = areas(traces, {"draw": "fresh", **cell, "method": "ssca"})
-        rival = areas(traces, {"draw": "fresh", **cell, "method": "momentum"})
+        fresh = {"draw": "fresh", **cell}
+        ours = areas(traces, {**fresh, "method": "ssca"})
+        rival = areas(traces, {**fresh, "method": "momentum"})
         if ours is not None and rival is not None:
             half = len(rival) // 2
-            yield row("ahead", mean(ours - rival), draw="fresh", **cell)
-            yield row("null", mean(rival[:half] - rival[half : 2 * half]), draw="fresh", **cell)
+            yield row("ahead", mean(ours - rival), **fresh)
+            yield row("null", mean(rival[:half] - rival[half : 2 * half]), **fresh)

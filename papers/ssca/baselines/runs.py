@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from itertools import product
 from typing import Any
 
 from fedlib.steps import PowerLaw
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
 from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
-from papers.ssca.common import RIDGE, SPLITS, digits_problem, rows, vertical_problem
-from papers.ssca.convergence.runs import he_problem
+from papers.ssca.common import RIDGE, SPLITS, rows
 
 EVERY = 10  # rounds between two evaluations
 STARTS = ("usual", "he")
@@ -56,54 +55,42 @@ def specs(p: Params) -> dict[str, Spec]:
     return by_name([*runs(p)], DEFAULTS)
 
 
+def cells(p: Params) -> Iterator[dict[str, Any]]:
+    """The labels of every start, split and batch."""
+    for start, split, batch in product(STARTS, SPLITS, p["batches"]):
+        yield {"start": start, "split": split, "B": batch}
+
+
 def runs(p: Params) -> Iterator[Spec]:
     """Momentum SGD over its grid on tuning seeds, its best point beside SSCA on fresh ones."""
-    for start in STARTS:
-        for split in SPLITS:
-            for batch in map(int, p["batches"]):
-                cell: dict[str, Label] = {"start": start, "split": split, "B": batch}
-                yield from tried(p, cell)
-                yield from judged(p, cell)
+    for cell in cells(p):
+        for point in product(p["rates"], p["betas"]):
+            yield momentum(p, cell, point, draw="tuning", a=point[0], beta=point[1])
+        chosen = CHOSEN.get((cell["start"], cell["split"], cell["B"]))
+        if chosen is not None:
+            yield momentum(p, cell, chosen, draw="fresh")
+            method = common.ssca(cell["split"], cell["B"], clients=p["clients"])
+            yield run(method, p, {**cell, "draw": "fresh", "method": "ssca"})
 
 
-def tried(p: Params, cell: dict[str, Label]) -> Iterator[Spec]:
-    """Momentum SGD at every point of its grid."""
-    for a in map(float, p["rates"]):
-        for beta in map(float, p["betas"]):
-            labels: dict[str, Label] = {**cell, "method": "momentum", "a": a, "beta": beta}
-            yield run(momentum(p, cell, a, beta), p, {"draw": "tuning", **labels})
-
-
-def judged(p: Params, cell: dict[str, Label]) -> Iterator[Spec]:
-    """SSCA and momentum SGD at the chosen point, if one is chosen."""
-    start, split, batch = str(cell["start"]), str(cell["split"]), int(str(cell["B"]))
-    point = CHOSEN.get((start, split, batch))
-    if point is not None:
-        best = momentum(p, cell, *point)
-        yield run(best, p, {"draw": "fresh", **cell, "method": "momentum"})
-        method = common.ssca(split, batch, clients=int(p["clients"]))
-        yield run(method, p, {"draw": "fresh", **cell, "method": "ssca"})
-
-
-def momentum(p: Params, cell: dict[str, Label], a: float, beta: float) -> Any:
-    """Momentum SGD with the constant step size a and the weight beta."""
-    split = str(cell["split"])
+def momentum(p: Params, cell: dict[str, Any], point: tuple[float, float], **labels: Label) -> Spec:
+    """Momentum SGD with a constant step size and weight of the last change."""
+    rate, weight = point
+    split = cell["split"]
     algorithm = MomentumSGD if split == "samples" else VerticalMomentumSGD
-    return algorithm(
-        lr=PowerLaw(a, 0.0),
-        batch_size=rows(split, int(str(cell["B"])), int(p["clients"])),
+    method = algorithm(
+        lr=PowerLaw(rate, 0.0),
+        batch_size=rows(split, cell["B"], p["clients"]),
         ridge=RIDGE,
-        beta=beta,
+        beta=weight,
     )
+    return run(method, p, {**cell, **labels, "method": "momentum"})
 
 
-def run(algorithm: Any, p: Params, labels: dict[str, Label]) -> Spec:
+def run(algorithm: Any, p: Params, labels: dict[str, Any]) -> Spec:
     """A run with these labels, on the seeds of its draw."""
-    split = str(labels["split"])
-    make = digits_problem if split == "samples" else vertical_problem
-    problem: Any = partial(make, **common.task(p))
-    if labels["start"] == "he":
-        problem = partial(he_problem, split=split, **common.task(p))
-    seeds = p[SEEDS[str(labels["draw"])]]
+    problem = common.problem_of(p, labels["split"], labels["start"])
+    seeds = p[SEEDS[labels["draw"]]]
     keep = ("cost", "accuracy")
-    return Spec(algorithm, problem, p["rounds"], seeds, EVERY, keep, labels=labels)
+    ordered = completed(labels, DEFAULTS)
+    return Spec(algorithm, problem, p["rounds"], seeds, EVERY, keep, labels=ordered)

@@ -15,7 +15,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.kit import crossings
 from papers.kit import quantities as kit
-from papers.kit.numbers import Number, exact, mean
+from papers.kit.numbers import Number, mean
 from papers.kit.quantities import (
     Labels,
     Quantities,
@@ -27,12 +27,11 @@ from papers.kit.quantities import (
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.counts import bits_off, counted, megabits
-from papers.ssca.convergence.runs import DEFAULTS, TUNED
+from papers.ssca.convergence.runs import DEFAULTS, LOCAL_STEPS, TUNED
 from papers.ssca.leaks import leaked
 
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
-STARTS = ("usual", "he")
 GUESSING = log(10)  # the cost of equal shares for ten digits
 UNITS = {"accuracy": "points", "sent_to_half": "Mbit", "sent_to_quarter": "Mbit"}
 
@@ -103,16 +102,12 @@ def rounds_to(trace: Trace, level: float) -> Array:
 
 
 def numbers(trace: Trace, p: Params) -> dict[str, Number]:
-    """The same as numbers; of SGD its step sizes, and the bits of a round."""
+    """The same as numbers, and the bits of a round."""
     means = {}
     for name, values in measures(trace).items():
         unit = "%" if name == "accuracy" else ""
         means[name] = mean(values, unit)
     labels = kit.labels_of(trace)
-    if str(labels["method"]).startswith("sgd"):
-        step = trace.config["algorithm"]["lr"]
-        means["lr"] = exact(step["scale"])
-        means["fall"] = exact(step["exponent"])
     if labels["start"] == "usual" and labels["draw"] == "usual":
         means |= megabits(trace, p)
     return means
@@ -159,22 +154,17 @@ Comparison = tuple[str, Labels, Labels]
 
 def compared(p: Params) -> Iterator[Comparison]:
     """The pairs of runs that are compared."""
-    batches = sorted(map(int, p["batches"]))
+    batches = sorted(p["batches"])
     yield from compared_later(p, batches)
-    for start in STARTS:
-        kinds = [{"start": start, **kind} for kind in algorithms(p)]
-        for split in SPLITS:
-            for kind in kinds:
-                yield from by_batch({**kind, "split": split}, batches)
-            for batch in batches:
-                yield from beside_sgd({"start": start, "split": split}, batch)
-        for batch in batches:
-            for kind in kinds:
-                yield by_split({**kind, "B": batch})
     for split in SPLITS:
-        for batch in map(int, p["fine_batches"]):
+        for batch in batches:
+            yield from beside_sgd({"start": "usual", "split": split}, batch)
+        yield from beside_sgd({"start": "he", "split": split}, batches[0])
+        for batch in p["fine_batches"]:
             run: Labels = {"draw": "fresh", "split": split, "method": "ssca", "B": batch}
             yield "sgd", run, {**run, "method": "sgd"}
+    for batch in batches:
+        yield by_split({"start": "usual", "method": "ssca", "B": batch})
 
 
 def compared_later(p: Params, batches: list[int]) -> Iterator[Comparison]:
@@ -186,16 +176,15 @@ def compared_later(p: Params, batches: list[int]) -> Iterator[Comparison]:
         for batch in batches:
             yield by_split({**kind, "B": batch})
     for method, split, batch in TUNED:
-        local_steps = 2 if method == "sgd2" else 1
         cell: Labels = {"draw": "later", "split": split}
-        ours = {**cell, "method": "ssca", "B": local_steps * batch}
+        ours = {**cell, "method": "ssca", "B": LOCAL_STEPS[method] * batch}
         yield method, ours, {**cell, "method": method, "B": batch}
 
 
 def algorithms(p: Params) -> Iterator[Labels]:
     """The labels of Algorithms 1 and 3, and of 2 and 4 at every level."""
     yield {"method": "ssca"}
-    for level in map(float, p["levels"]):
+    for level in p["levels"]:
         yield {"method": "limit", "U": level}
 
 

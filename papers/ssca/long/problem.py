@@ -12,11 +12,9 @@ from torch import Tensor
 from fedlib.algorithms.constrained_ssca import ConstrainedSSCA
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
-from fedlib.core.problem import Batch, Draw, Info
+from fedlib.core.problem import Draw, Info
 from fedlib.work.surrogates import SurrogateState
-from papers.ssca.common import RIDGE, constrained, digits_problem
-
-CHUNK = 2000  # rows at a time
+from papers.ssca.common import RIDGE, constrained, digits_problem, over_all
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,8 @@ class OneConstraint:
     ) -> tuple[SurrogateState, Info]:
         """The method's own round."""
         state, info = self.method.round(fed, state, draw)
-        return state, {**info, **{k: info[k].reshape(()) for k in ("nu", "slack")}}
+        numbers = {name: info[name].reshape(()) for name in ("nu", "slack")}
+        return state, {**info, **numbers}
 
 
 def one_constraint(batch: int, level: float, **changes: Any) -> OneConstraint:
@@ -55,21 +54,16 @@ def long_problem(seed: int, *, also: str, **sizes: Any) -> Problem:
     `also` is `"cost_all"`, the cost F, or `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda
     of all these studies.
     """
-    problem_of_digits = digits_problem(seed, **sizes)
+    plain = digits_problem(seed, **sizes)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        rows = problem.rows.flatten()
-        total = w.new_zeros(()) if also == "cost_all" else 2 * RIDGE * w
-        for chunk in torch.split(rows, CHUNK):
-            share = torch.full_like(chunk, 1 / len(rows), dtype=w.dtype)
-            batch = Batch(tuple(x[chunk] for x in problem.data), share)
-            if also == "cost_all":
-                total = total + problem.losses(w, batch)[0]
-            else:
-                assert problem.gradient is not None
-                total = total + problem.gradient(w, batch, w.new_ones(1))
-        return {**problem_of_digits.metrics(w, problem), also: total.norm()}
+        gradient = problem.gradient
+        assert gradient is not None
+        if also == "cost_all":
+            value = over_all(problem, lambda rows: problem.losses(w, rows)[0], w.new_zeros(()))
+        else:
+            one = w.new_ones(1)
+            value = over_all(problem, lambda rows: gradient(w, rows, one), 2 * RIDGE * w)
+        return {**plain.metrics(w, problem), also: value.norm()}
 
-    return replace(
-        problem_of_digits, metrics=metrics, config={**problem_of_digits.config, "also": also}
-    )
+    return replace(plain, metrics=metrics, config={**plain.config, "also": also})

@@ -17,7 +17,6 @@ from papers.ssca.long.problem import long_problem, one_constraint
 #: Step sizes rho and gamma that satisfy (4) and (6), with a finite sum of rho^2 besides.
 VALID: dict[str, Any] = {"rho": PowerLaw(1.0, 0.6), "gamma": PowerLaw(1.0, 0.65)}
 STEPS: dict[str, dict[str, Any]] = {"paper": {}, "valid": VALID}
-REPORTS = ("nu", "slack")  # of the constrained runs
 
 #: The labels of runs: `c` is the first penalty of those in which it grows, at the paper's steps.
 DEFAULTS: dict[str, Label | None] = {
@@ -36,32 +35,33 @@ def specs(p: Params) -> dict[str, Spec]:
 
 def free(p: Params) -> Iterator[Spec]:
     """Without a constraint, by batch and step sizes."""
-    for size in map(int, p["batches"]):
+    for size in p["batches"]:
         for steps, changes in STEPS.items():
             method = ssca("samples", size, clients=p["clients"], **changes)
-            labels: dict[str, Label] = {"method": "ssca", "steps": steps, "B": size}
-            yield run(method, p, "gradient", p["seeds"], labels)
+            yield run(method, p, "gradient", method="ssca", steps=steps, B=size)
 
 
 def constrained(p: Params) -> Iterator[Spec]:
     """With a constraint, by level: both step sizes, then penalties that grow."""
-    limited: Any = partial(one_constraint, int(p["batches"][0]), clients=p["clients"])
+    limited: Any = partial(one_constraint, p["batches"][0], clients=p["clients"])
     growth = {name: p[name] for name in ("growth", "patience", "tolerance")}
-    for level in map(float, p["levels"]):
-        labels: dict[str, Label] = {"method": "limit", "U": level}
+    for level in p["levels"]:
         for steps, changes in STEPS.items():
-            method = limited(level, **changes)
-            yield run(method, p, "cost_all", p["limit_seeds"], {**labels, "steps": steps}, *REPORTS)
-        for c in map(float, p["penalties"]):
+            yield run(
+                limited(level, **changes), p, "cost_all", method="limit", U=level, steps=steps
+            )
+        for c in p["penalties"]:
             method = limited(level, penalty=c, **growth)
-            reports = (*REPORTS, "penalty")
-            yield run(method, p, "cost_all", p["limit_seeds"], {**labels, "c": c}, *reports)
+            yield run(method, p, "cost_all", method="limit", U=level, c=c)
 
 
-def run(
-    method: Any, p: Params, also: str, seeds: Any, labels: dict[str, Label], *reports: str
-) -> Spec:
+def run(algorithm: Any, p: Params, also: str, /, **labels: Label) -> Spec:
     """A run that also measures the whole cost, or the whole gradient."""
     problem = partial(long_problem, also=also, **common.task(p))
+    is_limited = labels["method"] == "limit"
+    seeds = p["limit_seeds"] if is_limited else p["seeds"]
+    reports: tuple[str, ...] = ("nu", "slack") if is_limited else ()
+    if "c" in labels:
+        reports = (*reports, "penalty")
     keep = ("cost", "accuracy", "norm", also, *reports)
-    return Spec(method, problem, p["rounds"], seeds, p["every"], keep, labels=labels)
+    return Spec(algorithm, problem, p["rounds"], seeds, p["every"], keep, labels=labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import scipy
@@ -39,14 +40,13 @@ def measures(trace: Trace) -> dict[str, Number]:
 
 def below_limit(traces: Traces) -> Iterator[Row]:
     """How many of all final models with a limit U have a cost below it, and how many there are."""
-    costs = [
-        final(trace, "cost") < float(kit.labels_of(trace)["U"])
-        for trace in traces.values()
-        if kit.labels_of(trace)["method"] == "limit"
-    ]
-    if costs:
-        flags = np.concatenate(costs)
-        yield row("below", exact(flags.sum(), "models"), models="all")
+    flags: list[bool] = []
+    for trace in traces.values():
+        labels = kit.labels_of(trace)
+        if labels["method"] == "limit":
+            flags += [*(final(trace, "cost") < labels["U"])]
+    if flags:
+        yield row("below", exact(sum(flags), "models"), models="all")
         yield row("models", exact(len(flags), "models"), models="all")
 
 
@@ -56,23 +56,22 @@ def final(trace: Trace, metric: str) -> Array:
 
 
 def orders(traces: Traces) -> Iterator[Row]:
-    """Rank correlations along the two curves of a split."""
-    for split in SPLITS:
-        for method, label in SWEPT.items():
-            runs = sweep(traces, DEFAULTS, label, split=split, method=method)
-            if len(runs) < 2:
-                continue
-            ends = {m: np.array([final(run, m) for run in runs.values()]) for m in METRICS}
-            order = correlation(ends["cost"], ends["norm"])
-            yield row("order", order, split=split, method=method)
-            null = correlation(kit.permuted(ends["cost"]), ends["norm"])
-            yield row("order", null, split=split, method=method, order="permuted")
-            if method == "limit":
-                levels = np.broadcast_to(np.array([*runs])[:, None], ends["cost"].shape)
-                order = correlation(levels, ends["accuracy"])
-                yield row("accuracy_order", order, split=split, method=method)
-                null = correlation(levels, kit.permuted(ends["accuracy"]))
-                yield row("accuracy_order", null, split=split, method=method, order="permuted")
+    """Rank correlations along the two curves of a split, and null data: `order` permuted."""
+    for split, method in product(SPLITS, SWEPT):
+        curve = {"split": split, "method": method}
+        runs = sweep(traces, DEFAULTS, SWEPT[method], **curve)
+        if len(runs) < 2:
+            continue
+        costs, norms, accuracies = (
+            np.array([final(run, metric) for run in runs.values()]) for metric in METRICS
+        )
+        yield row("order", correlation(costs, norms), **curve)
+        yield row("order", correlation(kit.permuted(costs), norms), **curve, order="permuted")
+        if method == "limit":
+            levels = np.broadcast_to(np.array([*runs])[:, None], costs.shape)
+            permuted = kit.permuted(accuracies)
+            yield row("accuracy_order", correlation(levels, accuracies), **curve)
+            yield row("accuracy_order", correlation(levels, permuted), **curve, order="permuted")
 
 
 def correlation(x: Array, y: Array) -> Number:

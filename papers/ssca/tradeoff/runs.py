@@ -10,7 +10,7 @@ from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
-from papers.ssca.common import SPLITS, constrained, digits_problem, ssca, vertical_problem
+from papers.ssca.common import SPLITS, constrained, ssca
 from papers.ssca.long.problem import one_constraint
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
 
@@ -30,20 +30,20 @@ def specs(p: Params) -> dict[str, Spec]:
 def swept(p: Params) -> Iterator[Spec]:
     """Both forms over samples and over features, evaluated at the start and at the end alone."""
     for split in SPLITS:
-        make = digits_problem if split == "samples" else vertical_problem
+        arguments = {"split": split, "batch": p["batch"], "clients": p["clients"]}
         run: Any = partial(
             Spec,
-            problem=partial(make, **common.task(p)),
+            problem=common.problem_of(p, split),
             rounds=p["rounds"],
             seeds=p["seeds"],
             evaluate_every=p["rounds"],
             keep=METRICS,
         )
-        for ridge in map(float, p["ridges"]):
-            method = ssca(split, p["batch"], clients=p["clients"], ridge=ridge)
+        for ridge in p["ridges"]:
+            method = ssca(**arguments, ridge=ridge)
             yield run(method, labels={"split": split, "method": "ssca", "ridge": ridge})
-        for level in map(float, p["levels"]):
-            limited = constrained(split, p["batch"], level, clients=p["clients"])
+        for level in p["levels"]:
+            limited = constrained(**arguments, level=level)
             yield run(limited, labels={"split": split, "method": "limit", "U": level})
 
 
@@ -55,7 +55,7 @@ def theorem(p: Params) -> Iterator[Spec]:
         clients=p["theorem_clients"],
         hidden=p["theorem_hidden"],
     )
-    for level in map(float, p["theorem_levels"]):
+    for level in p["theorem_levels"]:
         yield Spec(
             one_constraint(p["batch"], level, **STEPS),
             problem,

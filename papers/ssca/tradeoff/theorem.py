@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from fedlib.core import Problem
-from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
-from papers.ssca.common import SCALES, slice_table, tables
+from papers.ssca.common import SCALES, over_all, slice_table, tables
 from papers.ssca.network import swish_network
 
 #: With full batches there is nothing to average, and steps may stay.
@@ -44,15 +43,14 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
     )
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        rows = problem.rows.flatten()
-        share = torch.full_like(rows, 1 / len(rows), dtype=w.dtype)
-        batch = Batch(tuple(x[rows] for x in problem.data), share)
-        assert problem.gradient is not None
-        gradient = problem.gradient(w, batch, w.new_ones(1))
+        slope = problem.gradient
+        assert slope is not None
+        one = w.new_ones(1)
+        gradient = over_all(problem, lambda rows: slope(w, rows, one), torch.zeros_like(w))
         unit = w / w.norm()
         along = gradient @ unit
         return {
-            "cost": problem.losses(w, batch)[0],
+            "cost": over_all(problem, lambda rows: problem.losses(w, rows)[0], w.new_zeros(())),
             "norm": w @ w,
             "slope": gradient.norm(),
             "along": along,

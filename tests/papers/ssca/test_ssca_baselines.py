@@ -12,8 +12,7 @@ from papers.kit.quantities import Query
 from papers.ssca import common
 from papers.ssca.baselines import STUDY
 from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
-from papers.ssca.baselines.quantities import cells
-from papers.ssca.baselines.runs import CHOSEN
+from papers.ssca.baselines.runs import CHOSEN, cells
 
 TASK = {"data": "digits", "clients": 4, "hidden": 6, "evaluate": 50}
 

@@ -5,7 +5,6 @@ import torch
 from torch.testing import assert_close
 
 from papers.ssca import common
-from papers.ssca.convergence.runs import he_problem
 from tests.helpers.expect import near
 
 TINY = {"data": "digits", "clients": 4, "hidden": 3, "evaluate": 50}
@@ -27,7 +26,7 @@ def test_both_splits_have_the_same_start_pictures_and_metrics():
 @pytest.mark.parametrize(("split", "known"), [("samples", 0), ("features", 1)])
 def test_he_start_is_uniform_within_the_root_of_six_over_the_inputs(split, known):
     plain = (common.digits_problem, common.vertical_problem)[known](3, **TINY)
-    wide = he_problem(3, split=split, **TINY)
+    wide = common.he_problem(3, split=split, **TINY)
     magnitudes = wide.w0.abs()
     for layer, inputs in ((magnitudes[: 3 * 64], 64), (magnitudes[3 * 64 :], 3)):
         bound = (6 / inputs) ** 0.5
