@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
 START = log(2)  # f and g of the logistic models at w = 0
 Value = TypeVar("Value")
-Rows = TypeVar("Rows", Array, "pd.DataFrame")
 
 
 def violations(trace: Trace, tolerance: float) -> Array:
@@ -36,10 +32,10 @@ def second_half(values: Array) -> Array:
     return values[:, values.shape[1] // 2 :]
 
 
-def halves(rows: Rows) -> tuple[Rows, Rows]:
-    """Rows of seeds in two disjoint halves, for null data; the last one is left out if odd."""
-    half = len(rows) // 2
-    return rows[:half], rows[half : 2 * half]
+def halves(values: Array) -> tuple[Array, Array]:
+    """Values by seed in two disjoint halves, for null data; the last one is left out if odd."""
+    half = len(values) // 2
+    return values[:half], values[half : 2 * half]
 
 
 def oscillation(trace: Trace, name: str = "g") -> Array:

@@ -75,17 +75,17 @@ def batch_noise(radius: float, batch: int) -> float:
 
 
 def largest_proxy(
-    x: float, vector: bool = False, reach: float = 4.0, points: int = 1601
+    x: float, vector: bool = False, points: int = 1601
 ) -> tuple[float, NDArray[np.float64]]:
     """The worst proxy at one x among all laws with E exp(X^2) <= e, and where that law lives.
 
-    Scalar: 2 log E exp(xX) / x^2 over mean-zero laws on a grid of [-reach, reach], a linear
+    Scalar: 2 log E exp(xX) / x^2 over mean-zero laws on a grid of [-4, 4], a linear
     program. Vector: 2 log E[exp(xR) - xR] / x^2 over laws of a length R >= 0, the number that
     Pinelis' inequality needs.
     """
     # The unknowns are mass times exp(grid^2), so that the program is well scaled, and the values
     # are divided by exp(x^2 / 2).
-    grid = np.linspace(0.0 if vector else -reach, reach, points)
+    grid = np.linspace(0.0 if vector else -4.0, 4.0, points)
     mass = np.exp(-(grid**2))
     value = np.exp(x * grid - x * x / 2)
     equations = [mass]

@@ -13,15 +13,16 @@ from torch import Tensor
 
 from fedlib.core import Trace
 from fedlib.core.problem import Batch, Problem, pullback
+from fedlib.shapes import Scalar, Vector
 
 
 class Skewness(NamedTuple):
     """Frobenius norms of the antisymmetric part of (objective gradient)(constraint gradient)^T."""
 
-    local: Float[Tensor, ""]  # |K_loc|, K_loc = mean_j (a_j b_j^T - b_j a_j^T)
-    glob: Float[Tensor, ""]  # |K_glob|, the same of the mean gradients
-    difference: Float[Tensor, ""]  # |K_loc - K_glob|, what client drift adds
-    bound: Float[Tensor, ""]  # sqrt(2 V_f V_g), never below `difference`
+    local: Scalar  # |K_loc|, K_loc = mean_j (a_j b_j^T - b_j a_j^T)
+    glob: Scalar  # |K_glob|, the same of the mean gradients
+    difference: Scalar  # |K_loc - K_glob|, what client drift adds
+    bound: Scalar  # sqrt(2 V_f V_g), never below `difference`
 
 
 def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:
@@ -73,7 +74,7 @@ def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
 
 
 def client_gradients(
-    problem: Problem, w: Float[Tensor, "d"]
+    problem: Problem, w: Vector
 ) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N d"]]:
     """Every client's full gradients of its objective and its constraint at `w`.
 
@@ -90,7 +91,7 @@ def client_gradients(
     return a, b
 
 
-def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
+def multiplier(problem: Problem, w: Vector) -> float:
     r"""The ratio of the norms of the gradients of f and g at `w`.
 
     At a stationary point of $(1-\sigma)\nabla f + \sigma\nabla g$ it is the multiplier
@@ -102,7 +103,7 @@ def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
 
 def final_models(
     trace: Trace, problem: Callable[[int], Problem]
-) -> Iterator[tuple[Problem, Float[Tensor, "d"]]]:
+) -> Iterator[tuple[Problem, Vector]]:
     """The problem and the final model of every seed of a run."""
     for seed, w in zip(trace.seeds, trace.state, strict=True):
         task = problem(seed)

@@ -119,15 +119,15 @@ def fibre(W: Array, X: Array) -> int:
     return W.size + X.size - int(np.linalg.matrix_rank(derivative))
 
 
-def leaked(networks: int = 10) -> dict[str, Number]:
-    """What messages leave open on random networks, each a value: C13 of SSCA.
+def leaked() -> dict[str, Number]:
+    """What messages leave open on ten random networks, each a value: C13 of SSCA.
 
     The largest error of the one sample that is read off, and how many directions a larger batch may
     be changed in without a change of the message; the same of the other clients' view.
     """
     rng = np.random.default_rng(SEED)
     values: defaultdict[str, list[float]] = defaultdict(list)
-    for _ in range(networks):
+    for _ in range(10):
         W1, W2, X, Y = case(rng, 12, 20, 5, 1)
         first_gradient, second_gradient = network_gradients(W1, W2, X, Y)
         recovered = recover(W1, W2, first_gradient, second_gradient, 20**0.5)

@@ -23,6 +23,7 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
 from fedlib.problems.classification import row_losses
+from fedlib.shapes import Vector
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 
 CHUNK = 2000  # rows at a time in the metrics
@@ -111,7 +112,7 @@ class _Network:
     L: int
     scale: float
 
-    def forward(self, w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, w: Vector, inputs: Tensor) -> tuple[Tensor, ...]:
         """The second layer's matrix, the inputs, the hidden layer z, its sigmoid, the outputs."""
         J = self.J
         K = self.K
@@ -123,7 +124,7 @@ class _Network:
         outputs = (z * s) @ second_layer.T  # [B, L]
         return second_layer, x, z, s, outputs
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "1"]:
         inputs, target = batch.data
         outputs = self.forward(w, inputs)[-1]
         return (batch.weight @ row_losses(outputs, target)).unsqueeze(0)
@@ -140,7 +141,7 @@ class _Network:
         second_layer = error.T @ (z * s)
         return torch.cat([first_layer.flatten(), second_layer.flatten()])
 
-    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def metrics(self, w: Vector, problem: Problem) -> dict[str, Tensor]:
         evaluated, pictures, labels = problem.heldout
         X, y = problem.data
         cost = w.new_zeros(())

@@ -24,6 +24,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.switching import Hard, Switch
 from papers.fedsgm.cartpole.simulator import CartPole
 from papers.fedsgm.cartpole.trpo import (
@@ -50,8 +51,8 @@ TRIALS = 6
 class State(NamedTuple):
     """What the method carries from round to round."""
 
-    w: Float[Tensor, "d"]  # the policy that every client holds
-    x: Float[Tensor, "d"]  # the server's uncompressed policy
+    w: Vector  # the policy that every client holds
+    x: Vector  # the server's uncompressed policy
     residual: Float[Tensor, "N d"]  # e_j; [N, 0] without memory
     critics: Float[Tensor, "F 2"]  # the common critics of reward and cost
     basis: Float[Tensor, "k1 100"]  # frequencies and phases of the critics' features, never changed
@@ -166,7 +167,7 @@ class PolicyFedSGM(checks.Checked):
         chance = problem.simulator.chance(self.participants, rng)
         return draw._replace(chance=chance)
 
-    def constraint_value(self, client: Client) -> Float[Tensor, ""]:
+    def constraint_value(self, client: Client) -> Scalar:
         """At the client: mean cost of an episode minus its budget."""
         rows = client.value_batch()
         episodes = Batch((*rows.data, client.chance), rows.weight)
@@ -175,11 +176,11 @@ class PolicyFedSGM(checks.Checked):
     def local_update(
         self,
         client: Client,
-        sigma: Float[Tensor, ""],
+        sigma: Scalar,
         *,
         critics: Float[Tensor, "F 2"],
         basis: Float[Tensor, "k1 width"],
-    ) -> Float[Tensor, "d"] | Reply:
+    ) -> Vector | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
         sim = cast(CartPole, client.simulator)
         episodes = sim.episodes(client.model, client.chance)
@@ -193,11 +194,11 @@ class PolicyFedSGM(checks.Checked):
 
     def _policy_step(
         self,
-        w: Float[Tensor, "d"],
+        w: Vector,
         sim: CartPole,
         episodes: Episodes,
         advantage: Float[Tensor, "T e"],
-    ) -> Float[Tensor, "d"]:
+    ) -> Vector:
         """The natural-gradient step on an advantage, within the trust region."""
         states = episodes.states[:-1]
         flat = states.transpose(0, 1).flatten(0, 1)  # environment after environment

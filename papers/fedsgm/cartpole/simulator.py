@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from fedlib.checks import Count, Nonnegative, Seed, counted
+from fedlib.checks import Count, Seed, counted
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
+from fedlib.shapes import Vector
 from papers.fedsgm.cartpole.trpo import Episodes, Gaussian
 
 GRAVITY = 9.8
@@ -71,7 +72,7 @@ START_LOG_STD = -0.5
 LAST_SCALE = 0.01
 
 
-def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
+def parameters(rng: torch.Generator) -> Vector:
     """A start of the policy network 4-128-128-2, 17,410 numbers.
 
     Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that actions
@@ -132,7 +133,7 @@ class CartPole:
         """Per step: where an episode would start (4), and the quantile of the action (1)."""
         return torch.rand(clients, self.steps, self.environments, 5, generator=rng)
 
-    def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Episodes:
+    def episodes(self, w: Vector, chance: Float[Tensor, "T e 5"]) -> Episodes:
         """One client's steps."""
         policies = w.unsqueeze(0)
         groups = chance.unsqueeze(0).unsqueeze(0)
@@ -149,7 +150,7 @@ class CartPole:
             first=(earlier == 0).to(log.dtype),
         )
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "2"]:
         """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
         budget, chance = batch.data
         episodes = self.episodes(w, chance)
@@ -157,7 +158,7 @@ class CartPole:
         cost = episodes.per_episode(episodes.cost)
         return torch.stack([-reward, cost - budget[0]])
 
-    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
+    def policy(self, w: Vector, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
         """The network's two outputs."""
         A, a, B, b, C, c = _layers(w)
         h = tanh(_seen(states) @ A.T + a)
@@ -165,7 +166,7 @@ class CartPole:
         return k @ C.T + c
 
     def policy_change(
-        self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
+        self, w: Vector, v: Vector, states: Float[Tensor, "*b s"]
     ) -> Float[Tensor, "*b 2"]:
         """The derivative of `policy` by `w` along `v`."""
         A, a, B, b, C, _ = _layers(w)
@@ -273,21 +274,19 @@ def cartpole(
     seed: Seed,
     *,
     clients: Count = 10,
-    budgets: tuple[Nonnegative, Nonnegative] = (25.0, 35.0),
     environments: Count = 5,
     evaluation: Count = 50,
 ) -> Problem:
     """The federated problem: maximize the reward, keep the mean cost over clients within budget.
 
     Objective `f_j = -E[sum of rewards]`, constraint `g_j = E[sum of costs] - d_j`, no discount;
-    clients differ in `d_j` only. `metrics` are `reward` and `cost` over episodes whose randomness
-    is fixed for the seed. In float32.
+    clients differ in `d_j` only, evenly spaced on [25, 35]. `metrics` are `reward` and `cost` over
+    episodes whose randomness is fixed for the seed. In float32.
 
     Parameters
     ----------
     seed : of the policy's start and of the evaluation's randomness.
     clients : N.
-    budgets : first and last d_j, the others evenly spaced.
     environments : parallel environments a client, 200 samples each a round.
     evaluation : episodes of an evaluation.
     """
@@ -295,19 +294,17 @@ def cartpole(
     rng = seeded(seed, "split")
     w0 = parameters(rng)
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
-    first, last = budgets
-    middle = torch.tensor([(first + last) / 2])
-    of_clients = torch.linspace(first, last, clients) if clients > 1 else middle
+    budgets = torch.linspace(25.0, 35.0, clients) if clients > 1 else torch.tensor([30.0])
     config = {
         "name": "cartpole",
         "clients": clients,
-        "budgets": list(budgets),
+        "budgets": [25.0, 35.0],
         "simulator": describe(simulator),
         "evaluation": evaluation,
     }
     return Problem(
         name="cartpole",
-        data=(of_clients,),
+        data=(budgets,),
         rows=torch.arange(clients).unsqueeze(1),
         sizes=(1,) * clients,
         losses=simulator.losses,
@@ -321,7 +318,7 @@ def cartpole(
     )
 
 
-def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def _metrics(w: Vector, problem: Problem) -> dict[str, Tensor]:
     simulator = cast(CartPole, problem.simulator)
     chance = problem.heldout[0]
     episodes = simulator.episodes(w, chance)

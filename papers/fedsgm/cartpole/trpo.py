@@ -22,7 +22,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vjp, vmap
 
-Vector = Float[Tensor, "d"]
+from fedlib.shapes import Scalar, Vector
+
 Outputs = Float[Tensor, "*b 2"]  # of the network
 Values = Float[Tensor, "*b"]
 LOG_STD = (-3.0, 0.7)  # the range of a Gaussian's log standard deviation
@@ -38,7 +39,7 @@ class Episodes(NamedTuple):
     ended: Float[Tensor, "T e"]  # 1 where the episode ended with this step
     first: Float[Tensor, "T e"]  # 1 while an environment is in its first episode
 
-    def per_episode(self, amount: Float[Tensor, "T e"]) -> Float[Tensor, ""]:
+    def per_episode(self, amount: Float[Tensor, "T e"]) -> Scalar:
         """Mean over the environments of the sum over their first episode.
 
         Unbiased if every first episode ends within the T steps; the mean over all completed
@@ -181,9 +182,9 @@ def conjugate_gradient(
 
 
 def backtrack(
-    divergence: Callable[[Vector], Float[Tensor, ""]],
+    divergence: Callable[[Vector], Scalar],
     step: Vector,
-    limit: Float[Tensor, ""] | float,
+    limit: Scalar | float,
     ratio: float,
     n: int,
 ) -> Vector:

@@ -8,8 +8,6 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib import data
 from fedlib.algorithms.fedsgm import FedSGM
@@ -19,6 +17,7 @@ from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
+from fedlib.shapes import Vector
 from papers.fedsgm.common import switch_of
 from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
@@ -42,9 +41,9 @@ DEFAULTS: dict[str, Label | None] = {
 class State(NamedTuple):
     """The state of FedSGM, and the last change of its model."""
 
-    w: Float[Tensor, "d"]
+    w: Vector
     inner: FedSGMState
-    change: Float[Tensor, "d"]
+    change: Vector
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class TurningFedSGM(FedSGM):
         turn = torch.rad2deg(torch.arccos(cosine))
         return State(inner.w, inner, change), {**info, "turn": turn}
 
-    def output(self, state: Any) -> Float[Tensor, "d"]:
+    def output(self, state: Any) -> Vector:
         """The averaged iterate of FedSGM."""
         return super().output(state.inner)
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.shapes import Scalar
+from fedlib.shapes import PerLoss, Scalar
 from fedlib.steps.switching import loss_weights
 from papers.fedsgm.np_unified import runs as unified
 from papers.fedsgm.np_unified.runs import CLIENTS, MODES, pooled, problem
@@ -39,7 +39,7 @@ class CompressedPenalty(FedSGM):
 
     rho: float = 1.0
 
-    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> Float[Tensor, "K"]:
+    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> PerLoss:
         """Weigh the objective by 1, and the constraint by rho where it is violated."""
         return loss_weights(torch.ones_like(share), self.rho * constraint_weights)
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.core.trace import Array
+from fedlib.shapes import Vector
 
 #: Shapes of instances, taken in turn: how much clients' objectives disagree, how far they pull.
 SPREADS = (1.0, 0.1, 0.001)
@@ -31,7 +32,7 @@ def one_row_each(
     name: str,
     data: tuple[Tensor, ...],
     *,
-    w0: Float[Tensor, "d"],
+    w0: Vector,
     losses: Callable[..., Tensor],
     gradient: Callable[..., Tensor],
     metrics: Callable[..., dict[str, Tensor]],
@@ -59,8 +60,8 @@ def norms(
     a: Float[Tensor, "N d"],
     b: Float[Tensor, "N d"],
     c: float,
-    w0: Float[Tensor, "d"],
-    solution: Float[Tensor, "d"] | None = None,
+    w0: Vector,
+    solution: Vector | None = None,
 ) -> Problem:
     """The problem with one row (a_j, b_j) a client; see `gap_metrics`."""
     return one_row_each(
@@ -102,7 +103,7 @@ def random_norms(
 
 def random_centres(
     seed: int, count: int, dim: int, spread: float, offset: float
-) -> tuple[Float[Tensor, "R d"], Float[Tensor, "R d"], Float[Tensor, "d"]]:
+) -> tuple[Float[Tensor, "R d"], Float[Tensor, "R d"], Vector]:
     """The a_j around a point at `offset` from 0, the b_j around 0, and the direction of a start."""
     rng = torch.Generator().manual_seed(seed)
     a, b = torch.randn(2, count, dim, generator=rng, dtype=torch.float64)
@@ -120,7 +121,7 @@ def active_level(b: Float[Tensor, "R d"], offset: float) -> float:
     return max(0.5 * offset, 1.1 * needed.item())
 
 
-def solution_of(a: Float[Tensor, "R d"], b: Float[Tensor, "R d"], c: float) -> Float[Tensor, "d"]:
+def solution_of(a: Float[Tensor, "R d"], b: Float[Tensor, "R d"], c: float) -> Vector:
     """The `reference_solution` of the problem with these centres."""
     return reference_solution(norms(a, b, c, a.mean(0)))
 
@@ -145,7 +146,7 @@ def kink() -> Problem:
     return norms(origin.unsqueeze(0), b, 9.0, start, origin)
 
 
-def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
+def reference_solution(problem: Problem) -> Vector:
     """A feasible minimizer of a problem built by `norms`, by sequential quadratic programming.
 
     Raises:

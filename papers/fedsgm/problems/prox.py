@@ -17,11 +17,11 @@ import numpy as np
 import scipy
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, pullback
 from fedlib.core.trace import Array
+from fedlib.shapes import Vector
 from papers.fedsgm.problems.norms import sequential_quadratic, unit_rows
 
 
@@ -35,9 +35,7 @@ class Prox(NamedTuple):
     distance: float  # |w - y|, the measure of stationarity
 
 
-def prox_point(
-    problem: Problem, w: Float[Tensor, "d"], rho_hat: float, tolerance: float = 1e-4
-) -> Prox:
+def prox_point(problem: Problem, w: Vector, rho_hat: float) -> Prox:
     """The minimizer of f(y) + rho_hat / 2 |y - w|^2 over X with g(y) <= 0, and its multiplier.
 
     The problem is strongly convex for rho_hat > rho. It is solved by sequential quadratic
@@ -45,7 +43,7 @@ def prox_point(
     tried as well; the result is certified by the KKT residual, computed with all subgradients.
 
     Raises:
-        RuntimeError: no point satisfies the optimality conditions to `tolerance`.
+        RuntimeError: no point satisfies the optimality conditions to 1e-4.
     """
     a, b, c, clip = (x.double().numpy() for x in problem.data)
     radius = float(problem.config["radius"])
@@ -56,9 +54,9 @@ def prox_point(
         candidates = [*a, _solve(case, slater_point)]
         solutions = [best, *(_certified(case, y) for y in candidates)]
         best = min(solutions, key=lambda solution: solution.residual)
-    if best.residual > tolerance:
+    if best.residual > 1e-4:
         raise RuntimeError(
-            f"prox_point: the optimality conditions must hold to {tolerance:g}, "
+            f"prox_point: the optimality conditions must hold to 0.0001, "
             f"got {best.residual:.1e} at w = {w.tolist()}."
         )
     return best
@@ -71,7 +69,7 @@ def stationarity(problem: Problem, points: Float[Array, "T d"], rho_hat: float) 
 
 
 def lemma_11(
-    problem: Problem, w: Float[Tensor, "d"], y: Float[Tensor, "d"], local_steps: int, lr: float
+    problem: Problem, w: Vector, y: Vector, local_steps: int, lr: float
 ) -> tuple[float, float, float]:
     """What F Lemma 11 is made of, for local steps on f (a good round) with alpha = lr.
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import Box
+from fedlib.shapes import Vector
 from papers.fedsgm.problems.norms import (
     SPREADS,
     gap_metrics,
@@ -26,10 +27,8 @@ from papers.fedsgm.problems.norms import (
 )
 
 
-def boxed_norms(
-    seed: int, clients: int = 8, rows: int = 1, dim: int = 3, sigma: float = 0.01
-) -> Problem:
-    """A random instance of `norms` in a box, with known constants: G = 1, D = sqrt(dim).
+def boxed_norms(seed: int, clients: int = 8, rows: int = 1, sigma: float = 0.01) -> Problem:
+    """A random instance of `norms` in a box, with known constants: G = 1, D = sqrt(3).
 
     Client j has `rows` points a and b each. The b lie within 2 `sigma` of each other, so that every
     g_j, on all its rows or on one, lies in an interval of length 2 `sigma`: F-A4 and F-A5 (2) hold
@@ -40,7 +39,7 @@ def boxed_norms(
     Raises:
         RuntimeError: no solution was found; take another seed.
     """
-    a, b, direction = random_centres(seed, clients * rows, dim, SPREADS[seed % 3], offset=2.0)
+    a, b, direction = random_centres(seed, clients * rows, 3, SPREADS[seed % 3], offset=2.0)
     if len(b) > 1:
         b = (b - b.mean(0)) * (2 * sigma / torch.pdist(b).max())
     c = 0.25 * float(a.mean(0).norm())
@@ -48,7 +47,7 @@ def boxed_norms(
     middle = w + 0.5 * direction
     problem = norms(a - middle, b - middle, c, w + direction - middle, w - middle)
     client_rows = torch.arange(clients * rows).view(clients, rows)
-    config = {"name": "boxed norms", "clients": clients, "rows": rows, "dim": dim}
+    config = {"name": "boxed norms", "clients": clients, "rows": rows, "dim": 3}
     return replace(problem, rows=client_rows, sizes=(rows,) * clients, set=Box(0.5), config=config)
 
 
@@ -56,8 +55,8 @@ def linear(
     p: Float[Tensor, "N d"],
     q: Float[Tensor, "N d"],
     r: Float[Tensor, "N"],
-    w0: Float[Tensor, "d"],
-    solution: Float[Tensor, "d"],
+    w0: Vector,
+    solution: Vector,
     set: ConvexSet | None = None,
 ) -> Problem:
     """The problem with one row (p_j, q_j, r_j) a client; see `gap_metrics`."""
@@ -73,7 +72,7 @@ def linear(
     )
 
 
-def split_objectives(gap: float = 0.003) -> Problem:
+def split_objectives() -> Problem:
     """Two clients that agree on the constraint but for a hair, and not on the objective.
 
     G = 1, and the box has diameter D < 1. The client that reports the smaller constraint value
@@ -81,8 +80,9 @@ def split_objectives(gap: float = 0.003) -> Problem:
     for the value also make the step follows the wrong objective wherever the two values lie on both
     sides of the threshold.
 
-    `gap` is half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
+    Half the difference of the two constraint values, sigma of F-A4 for n = 1, is 0.003.
     """
+    gap = 0.003
     half = 0.35
     slope = 0.25
     p = torch.tensor([[-slope, -0.3], [0.13, 0.95]], dtype=torch.float64)

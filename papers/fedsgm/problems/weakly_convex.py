@@ -20,7 +20,10 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.sets import Ball
+from fedlib.shapes import Vector
 from papers.fedsgm.problems.norms import one_row_each, units
+
+CLIENTS = 10  # of the random instances
 
 
 def clipped_distances(
@@ -29,7 +32,7 @@ def clipped_distances(
     c: float,
     clip: float,
     radius: float,
-    w0: Float[Tensor, "d"],
+    w0: Vector,
 ) -> Problem:
     """The problem with one row (a_j, b_j) a client, on the ball of a given radius.
 
@@ -48,9 +51,7 @@ def clipped_distances(
     return replace(problem, config={**problem.config, "radius": radius, "clip": clip})
 
 
-def random_clipped(
-    seed: int, clients: int = 10, dim: int = 2, clip: float = 2.0, spread: float = 0.0
-) -> Problem:
+def random_clipped(seed: int, dim: int = 2, clip: float = 2.0, spread: float = 0.0) -> Problem:
     """A random instance on the unit ball (D = 2, rho = 1 / clip) with an active constraint.
 
     The a_j are uniform in the half of the shell 0.6 <= |a| <= 1 that lies on one side; the b_j are
@@ -62,10 +63,10 @@ def random_clipped(
     """
     rng = torch.Generator().manual_seed(seed)
     axis = units(torch.randn(dim, generator=rng, dtype=torch.float64))
-    a = units(torch.randn(clients, dim, generator=rng, dtype=torch.float64))
+    a = units(torch.randn(CLIENTS, dim, generator=rng, dtype=torch.float64))
     a = torch.where((a @ axis < 0).unsqueeze(1), -a, a)
-    a = a * (0.6 + 0.4 * torch.rand(clients, 1, generator=rng, dtype=torch.float64))
-    b = spread * torch.randn(clients, dim, generator=rng, dtype=torch.float64) - 0.3 * axis
+    a = a * (0.6 + 0.4 * torch.rand(CLIENTS, 1, generator=rng, dtype=torch.float64))
+    b = spread * torch.randn(CLIENTS, dim, generator=rng, dtype=torch.float64) - 0.3 * axis
     c = 0.5 + (b - b.mean(0)).norm(dim=-1).mean().item()
     side = torch.randn(dim, generator=rng, dtype=torch.float64)
     side = units(units(side - (side @ axis) * axis) + 0.2 * axis)

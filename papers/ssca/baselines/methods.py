@@ -6,23 +6,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib.algorithms.minibatch_sgd import MiniBatchSGD, VerticalSGD
 from fedlib.checks import Share
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
+from fedlib.shapes import Scalar, Vector
 from fedlib.work.states import Iterate
 
 
 class State(NamedTuple):
     """The model, the number of rounds done, and the velocity."""
 
-    w: Float[Tensor, "d"]
-    t: Float[Tensor, ""]
-    v: Float[Tensor, "d"]
+    w: Vector
+    t: Scalar
+    v: Vector
 
 
 def start(problem: Problem) -> State:

@@ -194,12 +194,6 @@ def against_sgd(cases: dict[str, Term], note: str = "") -> Rule:
     )
 
 
-def one_step(split: str, *batches: int, start: str = "usual", note: str = "") -> Rule:
-    """SSCA below SGD with one step a round, batch by batch, SGD from the coarse grid."""
-    apart = partial(of, "area", start=start, split=split, method="ssca", minus="sgd")
-    return against_sgd({batch_text(split, b): apart(B=b) for b in batches}, note)
-
-
 def beside_tuned(split: str) -> Rule:
     """SSCA below SGD, batch by batch; SGD has the best point of the fine grid where it has one."""
     cells = {}
@@ -218,7 +212,8 @@ def from_he(split: str) -> Reading:
     """The same from a wider start, where the printed setting does not say which."""
     cell: dict[str, Label] = {"start": "he", "split": split, "B": 1}
     runs = names(**cell, method="ssca") + grid(**cell, method="sgd")
-    return Reading(WIDE, one_step(split, 1, start="he"), runs, NEEDS)
+    apart = of("area", start="he", split=split, method="ssca", minus="sgd", B=1)
+    return Reading(WIDE, against_sgd({batch_text(split, 1): apart}), runs, NEEDS)
 
 
 #: Pairs of algorithms, for samples and for features, and the labels of their runs.

@@ -94,8 +94,9 @@ def algorithm(split: str, limited: bool) -> Any:
     return common.ssca(split, BATCH, clients=CLIENTS)
 
 
-def wrong_messages(split: str, limited: bool, hidden: int = 8) -> int:
+def wrong_messages(split: str, limited: bool) -> int:
     """How many messages of a round are not those of the paper's table."""
+    hidden = 8
     method = algorithm(split, limited)
     if split == "samples":
         small = network(hidden)
@@ -190,8 +191,9 @@ def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> 
     return int(work.numbers)
 
 
-def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:
+def client_ratio(split: str, limited: bool) -> float:
     """The numbers written at the clients over those of SGD; over features in the whole round."""
+    hidden = WIDTHS[0]
     problem = network(hidden) if split == "samples" else by_features(hidden)
     ssca_work = round_work(algorithm(split, limited), problem)
     sgd_work = round_work(sgd(split), problem)

@@ -15,7 +15,7 @@ PROBLEMS = {
     "boxed norms": boxed_norms(1, rows=2),
     "split objectives": split_objectives(),
     "skewed levels": skewed_levels(),
-    "staircase": staircase(4, distance=2.0),
+    "staircase": staircase(4),
     "clipped": random_clipped(
         3,
         dim=3,

@@ -129,12 +129,8 @@ PAPER = ((0.4, 0.4, 0.4), (0.6, 0.9, 0.3), (0.9, 0.9, 0.3))  # a_1, a_2, alpha f
 def test_the_papers_own_step_sizes_break_two_conditions(a1, a2, alpha):
     checked = conditions(PowerLaw(a1, alpha), PowerLaw(a2, alpha + 0.05))
     assert len(checked) == 7
-    reasons = {condition.name: condition.why for condition in checked if not condition.holds}
-    assert {*reasons} == {"sum gamma^2 < inf", "sum rho^2 < inf"}
-    assert (
-        reasons["sum gamma^2 < inf"]
-        == f"gamma^2 falls as t^-{2 * alpha + 0.1:.4g}, whose sum is infinite"
-    )
+    broken = {condition.name for condition in checked if not condition.holds}
+    assert broken == {"sum gamma^2 < inf", "sum rho^2 < inf"}
 
 
 def test_a_valid_family_meets_all_conditions():
