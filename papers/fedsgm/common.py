@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from fedlib.core import Trace
 from fedlib.steps import Hard, Soft
-from papers.kit.quantities import Label
+from papers.kit.quantities import Label, Query
 from papers.kit.study import Params
+
+Run = Mapping[str, Label]
 
 
 def usual_labels(paper: Mapping[str, Label | None], p: Params) -> dict[str, Label | None]:
@@ -20,6 +22,15 @@ def usual_labels(paper: Mapping[str, Label | None], p: Params) -> dict[str, Labe
 def switch_of(labels: Mapping[str, Any], label: str = "switch") -> Hard | Soft:
     """The way of switching that labels describe, one of them by its name."""
     return Soft(labels["beta"]) if labels[label] == "soft" else Hard()
+
+
+def instead(runs: Iterable[Run], substitute: Run, *measures: str) -> dict[Query, Query]:
+    """Measures of runs -> those of another run, which a control reads in their place."""
+    queries = {}
+    for run in runs:
+        for measure in measures:
+            queries[Query.of(measure, **run)] = Query.of(measure, **substitute)
+    return queries
 
 
 def disjoint(trace: Trace, count: int) -> list[Trace]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from itertools import product
 
 from papers.fedsgm.cartpole.quantities import BUDGET, ROUNDS
 from papers.fedsgm.cartpole.runs import MODES, PAPER, STATES
+from papers.fedsgm.common import instead
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
 from papers.kit.quantities import Label, Query, names_of
@@ -51,12 +51,9 @@ DAMPING = (
 
 def null(first: Iterable[Run], second: Iterable[Run], *measures: str) -> Control:
     """No effect: hard switching on two disjoint halves of the seeds, in place of two sides."""
-    instead = {}
-    for half, runs in enumerate((first, second)):
-        for run, measure in product(runs, measures):
-            instead[Query.of(measure, **run)] = Query.of(measure, half=half)
     return Control(
-        "hard switching on two disjoint halves of the seeds instead of both runs", instead
+        "hard switching on two disjoint halves of the seeds instead of both runs",
+        instead(first, {"half": 0}, *measures) | instead(second, {"half": 1}, *measures),
     )
 
 
@@ -179,7 +176,7 @@ C28 = Rule(
     note=DAMPING,
     control=Control(
         "centralized hard switching instead of each format",
-        {Query.of("first", **run): Query.of("first", **CENTRAL_HARD) for run in FORMATS.values()},
+        instead(FORMATS.values(), CENTRAL_HARD, "first"),
     ),
 )
 COMPRESSED = {**FORMATS, "Top-K 0.5": {**SOFT, **HALF}, "Top-K 0.25": {**SOFT, **QUARTER}}
@@ -198,11 +195,7 @@ C39 = Rule(
     f"{DAMPING}",
     control=Control(
         "centralized hard switching instead of each row",
-        {
-            Query.of(measure, **run): Query.of(measure, **CENTRAL_HARD)
-            for measure in ("cost100", "cost500", "violating")
-            for run in COMPRESSED.values()
-        },
+        instead(COMPRESSED.values(), CENTRAL_HARD, "cost100", "cost500", "violating"),
     ),
 )
 

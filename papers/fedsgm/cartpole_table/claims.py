@@ -12,6 +12,7 @@ from functools import partial
 from papers.fedsgm.cartpole import claims as cartpole
 from papers.fedsgm.cartpole.claims import CALIBRATED, CENTRAL, FORMATS, HALF, LEARNED, QUARTER, SOFT
 from papers.fedsgm.cartpole.quantities import BUDGET
+from papers.fedsgm.common import instead
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.quantities import Label, Query, names_of
@@ -55,11 +56,8 @@ def sparse(topk: str) -> Rule:
         control=Control(
             "no compression and all ten clients instead of Top-K 0.5, float16 instead of Top-K "
             "0.25",
-            {
-                Query.of(measure, **run): Query.of(measure, **other)
-                for measure in ("area", "reward500")
-                for run, other in ((half, EVERYONE), (quarter, FORMATS["float16"]))
-            },
+            instead([half], EVERYONE, "area", "reward500")
+            | instead([quarter], FORMATS["float16"], "area", "reward500"),
         ),
         sizes=(
             Size(Query.of("reward500", **half), 131.6, "Table 1, Top-K 0.5"),
@@ -71,11 +69,7 @@ def sparse(topk: str) -> Rule:
 def on_gradient(fraction: float, *measures: str) -> dict[Query, Query]:
     """Top-K on the policy gradient in the place of each format."""
     labels: Run = {**SOFT, "fraction": fraction, "topk": "gradient"}
-    return {
-        Query.of(measure, **run): Query.of(measure, **labels)
-        for measure in measures
-        for run in FORMATS.values()
-    }
+    return instead(FORMATS.values(), labels, *measures)
 
 
 R19 = Rule(
@@ -86,10 +80,12 @@ R19 = Rule(
         on_gradient(0.25, "reward500", "cost500"),
     ),
 )
-CENTRAL_COST = Query.of("cost500", **SOFT, **CENTRAL)
+CENTRALIZED: Run = {**SOFT, **CENTRAL}
 R21 = Rule(
     {
-        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(CENTRAL_COST)
+        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(
+            "cost500", **CENTRALIZED
+        )
         > BUDGET,
         f"the cost of the federated run is at most {BUDGET:g} at round 500": of("cost500", **SOFT)
         <= BUDGET,
@@ -97,7 +93,7 @@ R21 = Rule(
     note=YOUNGER,
     control=Control(
         "the federated run with all ten clients instead of the centralized one",
-        {CENTRAL_COST: Query.of("cost500", **EVERYONE)},
+        instead([CENTRALIZED], EVERYONE, "cost500"),
     ),
 )
 R28 = Rule(

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import pairwise
 
 from papers.fedsgm import multiverse
+from papers.fedsgm.common import instead
 from papers.fedsgm.curves import FEASIBLE
 from papers.fedsgm.fairness.runs import (
     BEST_CONEX,
@@ -25,7 +26,7 @@ from papers.fedsgm.fairness.runs import (
 )
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Label, names_of
 from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of
 
 EPSILON = 0.05
@@ -68,15 +69,6 @@ def comparable(run: Run, rival: Run, **labels: Label) -> Condition:
     """
     loss = of("f", **run, **labels)
     return alike(loss, of("f", **rival, **labels), loss - of("f", **FEDAVG, **labels))
-
-
-def instead(runs: list[Run], substitute: Run, *measures: str) -> dict[Query, Query]:
-    """A method in the place of others."""
-    return {
-        Query.of(measure, **run): Query.of(measure, **substitute)
-        for run in runs
-        for measure in measures
-    }
 
 
 HALVES: list[Run] = [{"half": 0}, {"half": 1}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -103,13 +103,17 @@ def specs(p: Params) -> dict[str, Spec]:
 
 def runs(p: Params) -> Iterator[Spec]:
     """Figure 7's curves, the penalties, fresh seeds, and what the printed step size may mean."""
-    for labels in (*federated(p), *central(p), *conex(p)):
+    constrained = [*with_constraint(p)]
+    federated = [*constrained, {"method": "fedavg"}]
+    for labels in (*federated, *centralized_twins(constrained), *conex(p)):
         yield labelled(p, labels)
-    penalty: dict[str, Label] = {"method": "penalty", "rho": BEST_RHO}
-    for labels in (*federated(p), *central_of({"method": "hard"}, {"method": "soft"}, penalty)):
-        yield labelled(p, {**labels, "splits": "fresh"}, seeds=p["fresh"])
+    chosen: list[dict[str, Label]] = [{"method": mode} for mode in MODES]
+    chosen.append({"method": "penalty", "rho": BEST_RHO})
+    fresh = [*federated, *centralized_twins(chosen)]
     if BEST_CONEX in [*conex(p)]:
-        yield labelled(p, {**BEST_CONEX, "splits": "fresh"}, seeds=p["fresh"])
+        fresh.append(BEST_CONEX)
+    for labels in fresh:
+        yield labelled(p, {**labels, "splits": "fresh"}, seeds=p["fresh"])
     for method in (*MODES, "fedavg"):
         for labels in meanings(method, p):
             yield labelled(p, labels, seeds=p["sweep_seeds"])
@@ -127,18 +131,7 @@ def with_constraint(p: Params) -> Iterator[dict[str, Label]]:
         yield {"method": "penalty", "rho": rho}
 
 
-def federated(p: Params) -> Iterator[dict[str, Label]]:
-    """The labels of all federated methods."""
-    yield from with_constraint(p)
-    yield {"method": "fedavg"}
-
-
-def central(p: Params) -> Iterator[dict[str, Label]]:
-    """The labels of the centralized methods but for IPP ConEx."""
-    yield from central_of(*with_constraint(p))
-
-
-def central_of(*methods: Mapping[str, Label]) -> Iterator[dict[str, Label]]:
+def centralized_twins(methods: Iterable[Mapping[str, Label]]) -> Iterator[dict[str, Label]]:
     """The labels of the centralized twins of methods."""
     for labels in methods:
         yield {"training": "central", **labels}

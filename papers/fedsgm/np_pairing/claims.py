@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from math import log10
 
+from papers.fedsgm.common import instead
 from papers.fedsgm.np_pairing.runs import DEFAULTS
 from papers.kit.claims import Claim
 from papers.kit.quantities import Label, Query, names_of
@@ -55,12 +56,6 @@ def moves(settings: Settings) -> dict[str, Condition]:
     return {text: of("moved_log", **labels) > log10(SEEN) for text, labels in settings.items()}
 
 
-def hard_instead(words: str, settings: Settings) -> Control:
-    """Hard switching with all clients and five local steps in the place of settings."""
-    usual = Query.of("moved_log", switch="hard")
-    return Control(words, {Query.of("moved_log", **labels): usual for labels in settings.values()})
-
-
 def runs(settings: Settings) -> tuple[str, ...]:
     """The runs of some settings, all pairings."""
     names: list[str] = []
@@ -80,7 +75,10 @@ EFFECT = Rule(
         ),
     },
     note=f"{HOW} {FROZEN}",
-    control=hard_instead("hard switching with all clients in place of every setting", EVERY),
+    control=Control(
+        "hard switching with all clients in place of every setting",
+        instead(EVERY.values(), {"switch": "hard"}, "moved_log"),
+    ),
 )
 REMEDIES = Rule(
     {

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+from papers.fedsgm.common import instead
 from papers.fedsgm.curves import START
 from papers.fedsgm.np_protocol.quantities import LEVEL_SLACK, SLACK
 from papers.fedsgm.np_protocol.runs import PENALTY
@@ -36,7 +37,7 @@ from papers.fedsgm.np_unified.claims import (
 from papers.fedsgm.np_unified.runs import MEMBERS, MODES
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, name_of, names_of
+from papers.kit.quantities import Label, name_of, names_of
 from papers.kit.rules import Control, Rule, Term, of, value
 
 EPSILON = 0.05
@@ -75,11 +76,7 @@ R5 = Rule(
     note=f"The paper plots means over three seeds, with 10 of 20 clients a round. {FROZEN}",
     control=Control(
         "the penalty 0.5 instead of each mode",
-        {
-            Query.of(measure, **run): Query.of(measure, **BY_RHO["rho = 0.5"])
-            for measure in ("f", "g", "of_three")
-            for run in BY_MODE.values()
-        },
+        instead(BY_MODE.values(), BY_RHO["rho = 0.5"], "f", "g", "of_three"),
     ),
 )
 
@@ -145,9 +142,9 @@ R9 = unified.right_penalty(
 
 def hard_to_find(measure: str, slack: str) -> Rule:
     """Few penalties are right, and none is right on almost all splits."""
-    instead = {Query.of(measure, knob="rho"): Query.of(measure, knob="beta")}
+    sharpnesses = instead([{"knob": "rho"}], {"knob": "beta"}, measure)
     for run, beta in zip(BY_RHO.values(), BETAS, strict=False):
-        instead[Query.of(measure, **run)] = Query.of(measure, switch="soft", beta=beta)
+        sharpnesses |= instead([run], {"switch": "soft", "beta": beta}, measure)
     return Rule(
         {
             "fewer than half of the five penalties are right on a split, on average": of(
@@ -161,7 +158,7 @@ def hard_to_find(measure: str, slack: str) -> Rule:
         note=f"Right is feasible with a late objective of at most {slack}. The penalty's messages "
         "are compressed like those of FedSGM; its step sizes are tuned on ten other splits. "
         f"{FROZEN}",
-        control=Control("sharpnesses instead of penalties", instead),
+        control=Control("sharpnesses instead of penalties", sharpnesses),
     )
 
 
