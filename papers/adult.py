@@ -66,7 +66,12 @@ def prepared(train: pd.DataFrame, test: pd.DataFrame) -> Adult:
     return Adult(*(_tensors(frame, levels, mean, std) for frame in frames))
 
 
-def _tensors(frame: Any, levels: dict[str, list[str]], mean: Any, std: Any) -> Rows:
+def _tensors(
+    frame: Any,
+    levels: dict[str, list[str]],
+    mean: Any,
+    std: Any,
+) -> Rows:
     scaled = (frame[list(NUMBERS)].to_numpy(float) - mean) / std
     hot = [frame[c].to_numpy()[:, None] == np.array(levels[c], object) for c in CATEGORIES]
     parts = np.concatenate([scaled, *hot], 1).astype(np.float32)

@@ -86,7 +86,14 @@ def gaps_of_rates(
     """
     seeds = list(seeds)
     grid = [FedSGM(lr=rate.lr, tolerance=rate.tolerance, **options) for rate in rates.values()]
-    traces = run(grid, problem, rounds=rounds, seeds=seeds, evaluate_every=rounds, progress=False)
+    traces = run(
+        grid,
+        problem,
+        rounds=rounds,
+        seeds=seeds,
+        evaluate_every=rounds,
+        progress=False,
+    )
     problems = [problem(seed) for seed in seeds]
     gaps = {}
     for name, trace in zip(rates, traces, strict=True):
@@ -95,7 +102,10 @@ def gaps_of_rates(
 
 
 def play(
-    algorithm: Algorithm, problem: Problem, rounds: int, seed: int
+    algorithm: Algorithm,
+    problem: Problem,
+    rounds: int,
+    seed: int,
 ) -> tuple[list[Any], list[Any]]:
     """The states of an algorithm before and after each of `rounds` rounds, and their draws.
 
@@ -130,7 +140,11 @@ def estimate(values: Tensor) -> Estimate:
 
 
 def lemma_1_sides(
-    problem: Problem, local_steps: int, lr: float, alpha: float, weight: float
+    problem: Problem,
+    local_steps: int,
+    lr: float,
+    alpha: float,
+    weight: float,
 ) -> tuple[float, float]:
     """Both sides of F Lemma 1 (W Lemma 4) for one round from w0, with G = 1.
 
@@ -159,7 +173,12 @@ def lemma_1_holds(problem: Problem) -> bool:
 
 
 def one_client(
-    cases: Array, sharpness: float, local_steps: int, rounds: int, tolerance: float, lr: float
+    cases: Array,
+    sharpness: float,
+    local_steps: int,
+    rounds: int,
+    tolerance: float,
+    lr: float,
 ) -> Array:
     """Objective gap of soft switching's mean iterate over `tolerance`, for many small problems.
 
@@ -190,7 +209,12 @@ def one_client(
 
 
 def worst_case(
-    sharpness: float, local_steps: int, rounds: int, *, seed: int = 0, tries: int = 200
+    sharpness: float,
+    local_steps: int,
+    rounds: int,
+    *,
+    seed: int = 0,
+    tries: int = 200,
 ) -> tuple[float, Array]:
     """The largest `one_client` found with F Theorem 5's printed threshold and step, and where.
 
@@ -201,7 +225,14 @@ def worst_case(
     lr = step_size(1.0, 1.0, local_steps, rounds, gamma)
 
     def shortfall(cases: Array) -> Array:
-        return -one_client(cases.T, sharpness, local_steps, rounds, tolerance, lr)
+        return -one_client(
+            cases.T,
+            sharpness,
+            local_steps,
+            rounds,
+            tolerance,
+            lr,
+        )
 
     found = scipy.optimize.differential_evolution(
         shortfall,

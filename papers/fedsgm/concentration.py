@@ -42,7 +42,10 @@ def estimate_error(s: Setting, sigma_b: float = 0.0, value_batch: int = 1) -> fl
 
 
 def drift_bound(
-    s: Setting, lr: float, sigma_xi: float, version: Literal["printed", "direct"] = "printed"
+    s: Setting,
+    lr: float,
+    sigma_xi: float,
+    version: Literal["printed", "direct"] = "printed",
 ) -> float:
     """Lemma 3: the sum over local steps of |w_t - w_{j,tau}|^2, all rounds and clients at once.
 
@@ -55,7 +58,12 @@ def drift_bound(
     return lr**2 * s.E**3 * (of_gradients + of_noise)
 
 
-def noise_walk(s: Setting, lr: float, sigma_xi: float, proxy: float = 1.0) -> float:
+def noise_walk(
+    s: Setting,
+    lr: float,
+    sigma_xi: float,
+    proxy: float = 1.0,
+) -> float:
     """Lemma 5: bound on the sum of 2 lr <mean gradient noise, w_t - w*> over rounds and steps.
 
     2 lr D sigma_xi sqrt(2 proxy E T / n log(1/delta)); `proxy` is that of a scalar with
@@ -67,7 +75,10 @@ def noise_walk(s: Setting, lr: float, sigma_xi: float, proxy: float = 1.0) -> fl
 
 
 def square_bound(
-    s: Setting, lr: float, sigma_xi: float, version: Literal["printed", "proved"] = "printed"
+    s: Setting,
+    lr: float,
+    sigma_xi: float,
+    version: Literal["printed", "proved"] = "printed",
 ) -> float:
     """Lemma 6: bound on 2 lr^2 |full mean - sampled stochastic mean|^2, all rounds at once.
 
@@ -86,7 +97,11 @@ def square_bound(
 
 
 def residual_bound(
-    E: int, G: float, q: float, ratio: float, version: Residual = "corrected"
+    E: int,
+    G: float,
+    q: float,
+    ratio: float,
+    version: Residual = "corrected",
 ) -> float:
     """Lemma 9: bound on |1/n sum of all residuals|, deterministic uplink, ratio = N / n.
 
@@ -155,7 +170,12 @@ def gamma_noisy(s: Setting, sigma_xi: float) -> float:
     return drift + longest_step**2 / (2 * s.E * s.G**2)
 
 
-def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) -> Rate:
+def noisy_rate(
+    s: Setting,
+    sigma_xi: float,
+    sigma_b: float,
+    value_batch: int,
+) -> Rate:
     """What F Theorem 9 can promise with `gamma_noisy`, Hoeffding's proxy and 3/2 in Lemma 5 (ours).
 
     Without compression; the other arguments are those of `theory.theorem_9`.
@@ -165,4 +185,10 @@ def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) ->
     walk = sampling_walk(seventh, 1.0, proxy=4.0)
     noise = noise_walk(seventh, 1.0, sigma_xi, proxy=1.5)
     extra = (walk + noise) / (s.E * s.T)
-    return hard_rate(s, gamma, extra, estimate_error(seventh, sigma_b, value_batch), "corrected")
+    return hard_rate(
+        s,
+        gamma,
+        extra,
+        estimate_error(seventh, sigma_b, value_batch),
+        "corrected",
+    )

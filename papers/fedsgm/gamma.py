@@ -22,7 +22,14 @@ def step_size(D: float, G: float, E: int, T: int, gamma: float) -> float:
     return D / (G * sqrt(2 * E * T * gamma))
 
 
-def regret_bound(D: float, G: float, E: int, T: int, gamma: float, lr: float) -> float:
+def regret_bound(
+    D: float,
+    G: float,
+    E: int,
+    T: int,
+    gamma: float,
+    lr: float,
+) -> float:
     """D^2 / (2 lr E T) + lr G^2 Gamma: the bound at any step size; `bound` is its minimum."""
     return D**2 / (2 * lr * E * T) + lr * G**2 * gamma
 

@@ -21,7 +21,10 @@ FAMILIES = ("gaussian", "sphere", "sign", "skewed", "rare", "exponential")
 
 
 def sample_means(
-    values: Float[Tensor, "N ..."], n: int, count: int, rng: torch.Generator
+    values: Float[Tensor, "N ..."],
+    n: int,
+    count: int,
+    rng: torch.Generator,
 ) -> Float[Tensor, "count ..."]:
     """Means of `values` over `count` independent samples of n distinct clients."""
     order = torch.rand(count, len(values), generator=rng).argsort(dim=1)
@@ -29,7 +32,10 @@ def sample_means(
 
 
 def noise(
-    family: str, shape: tuple[int, ...], dim: int, rng: torch.Generator
+    family: str,
+    shape: tuple[int, ...],
+    dim: int,
+    rng: torch.Generator,
 ) -> Float[Tensor, "*shape d"]:
     """Centred random vectors `[*shape, dim]` with E exp(|x|^2) = e: F-A5 (1) with sigma_xi = 1.
 
@@ -107,7 +113,12 @@ def largest_proxy(
     return proxy, grid[answer.x > 1e-9]
 
 
-def value_exponent(values: Float[Tensor, "N m"], n: int, batch: int, x: float) -> float:
+def value_exponent(
+    values: Float[Tensor, "N m"],
+    n: int,
+    batch: int,
+    x: float,
+) -> float:
     """Exactly log E exp(x (G - g)) for the minibatch estimate G of a constraint value g.
 
     Row i of client j has the value `values[j, i]`; n distinct clients are drawn, and each reports

@@ -114,7 +114,11 @@ def theorem_6(s: Setting) -> Rate:
 
 
 def theorem_9(
-    s: Setting, sigma_xi: float, sigma_b: float, value_batch: int, version: Version = "printed"
+    s: Setting,
+    sigma_xi: float,
+    sigma_b: float,
+    value_batch: int,
+    version: Version = "printed",
 ) -> Rate:
     """F Theorem 9: hard, minibatches, n of N clients. `gamma` is its G_eff / G^2 (E4: accuracy).
 
@@ -134,7 +138,12 @@ def theorem_9(
     return hard_rate(s, gamma, walk + noise, estimate, version)
 
 
-def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "printed") -> Rate:
+def theorem_10(
+    s: Setting,
+    rho: float,
+    multiplier: float,
+    version: Version = "printed",
+) -> Rate:
     """F Theorem 10: rho-weakly convex f, convex g, hard, n of N clients (E4: accuracy).
 
     `accuracy` bounds the mean of g over the good rounds; the mean distance to the prox points is at
@@ -145,7 +154,13 @@ def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "pr
     walk = 4 * s.G * s.D / sqrt(n * s.T) * sqrt(2 * log(4 / s.delta))
     estimate = s.sigma * sqrt(2 / n * log(8 * s.T / s.delta)) * (1 + multiplier)
     curvature = s.D**2 * rho / (8 * s.E * s.T)
-    return hard_rate(s, gamma_local(s.E), curvature + walk, estimate, version)
+    return hard_rate(
+        s,
+        gamma_local(s.E),
+        curvature + walk,
+        estimate,
+        version,
+    )
 
 
 def _soft(s: Setting, gamma: float, version: Version) -> Rate:
@@ -153,7 +168,13 @@ def _soft(s: Setting, gamma: float, version: Version) -> Rate:
     rate = hard_rate(s, gamma)
     factor = 2 if version == "corrected" else 1
     epsilon = factor * rate.tolerance
-    return Rate(gamma, rate.lr, tolerance=epsilon, beta=2 / epsilon, accuracy=epsilon)
+    return Rate(
+        gamma,
+        rate.lr,
+        tolerance=epsilon,
+        beta=2 / epsilon,
+        accuracy=epsilon,
+    )
 
 
 def _boundary(s: Setting) -> float:
@@ -161,14 +182,23 @@ def _boundary(s: Setting) -> float:
     return s.ratio * 2 * s.D * s.G * sqrt(1 - s.q) / (s.q * s.T)
 
 
-def _partial(s: Setting, gamma: float, version: Version, boundary: float = 0.0) -> Rate:
+def _partial(
+    s: Setting,
+    gamma: float,
+    version: Version,
+    boundary: float = 0.0,
+) -> Rate:
     walk = 4 * s.D * s.G / sqrt(s.participants * s.T) * sqrt(2 * log(3 / s.delta))
     estimate = s.sigma * sqrt(2 / s.participants * log(6 * s.T / s.delta))
     return hard_rate(s, gamma, boundary + walk, estimate, version)
 
 
 def hard_rate(
-    s: Setting, gamma: float, extra: float = 0.0, error: float = 0.0, version: Version = "printed"
+    s: Setting,
+    gamma: float,
+    extra: float = 0.0,
+    error: float = 0.0,
+    version: Version = "printed",
 ) -> Rate:
     """The rate of hard switching from its Gamma: promise B + `extra` + 2 `error`.
 

@@ -150,7 +150,13 @@ class Surrogates:
     B: Array  # [R, 1 + M, d]
     tau: float
 
-    def averaged(self, rho: float, w: Array, values: Array, slopes: Array) -> Surrogates:
+    def averaged(
+        self,
+        rho: float,
+        w: Array,
+        values: Array,
+        slopes: Array,
+    ) -> Surrogates:
         """With weight `rho` for the surrogates that values and slopes at `w` `[R, d]` make."""
         square = np.square(w).sum(-1)[:, None]
         constants = values - (slopes * w[:, None]).sum(-1) + self.tau * square
@@ -181,7 +187,12 @@ class Surrogates:
         )
 
 
-def no_surrogates(runs: int, constraints: int, dim: int, tau: float) -> Surrogates:
+def no_surrogates(
+    runs: int,
+    constraints: int,
+    dim: int,
+    tau: float,
+) -> Surrogates:
     """The start of the averages: 0."""
     count = 1 + constraints
     return Surrogates(A=np.zeros((runs, count)), B=np.zeros((runs, count, dim)), tau=tau)

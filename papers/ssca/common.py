@@ -96,7 +96,13 @@ def slice_table(table: data.Table, rows: slice) -> data.Table:
 
 @lru_cache(maxsize=64)
 def digits_problem(
-    seed: Seed, *, data: str, clients: Count, hidden: Count, evaluate: Count, wide: bool = False
+    seed: Seed,
+    *,
+    data: str,
+    clients: Count,
+    hidden: Count,
+    evaluate: Count,
+    wide: bool = False,
 ) -> Problem:
     """The network of the paper's example, samples split by the seed; `wide`: in float64."""
     train, test = tables(data)
@@ -115,11 +121,22 @@ def digits_problem(
 
 @lru_cache(maxsize=64)
 def vertical_problem(
-    seed: Seed, *, data: str, clients: Count, hidden: Count, evaluate: Count, wide: bool = False
+    seed: Seed,
+    *,
+    data: str,
+    clients: Count,
+    hidden: Count,
+    evaluate: Count,
+    wide: bool = False,
 ) -> VerticalProblem:
     """The same with features split into blocks: the same start, pictures and metrics."""
     network = digits_problem(
-        seed, data=data, clients=clients, hidden=hidden, evaluate=evaluate, wide=wide
+        seed,
+        data=data,
+        clients=clients,
+        hidden=hidden,
+        evaluate=evaluate,
+        wide=wide,
     )
     return vertical_network(network, clients=clients, scale=SCALES[data])
 
@@ -175,14 +192,25 @@ def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
     return {"tau": TAU, "rho": rho, "gamma": gamma, "batch_size": rows(split, batch, clients)}
 
 
-def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> SSCA | VerticalSSCA:
+def ssca(
+    split: str,
+    batch: int,
+    *,
+    clients: int = CLIENTS,
+    **changes: Any,
+) -> SSCA | VerticalSSCA:
     """Algorithm 1 (samples) or 3 (features) with the paper's step sizes, but for `changes`."""
     settings = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
     return SSCA(**settings) if split == "samples" else VerticalSSCA(**settings)
 
 
 def constrained(
-    split: str, batch: int, level: float, *, clients: int = CLIENTS, **changes: Any
+    split: str,
+    batch: int,
+    level: float,
+    *,
+    clients: int = CLIENTS,
+    **changes: Any,
 ) -> ConstrainedSSCA | ConstrainedVerticalSSCA:
     """Algorithm 2 or 4: the smallest |w|^2 whose cost is at most `level`; the rest as `ssca`."""
     settings = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
@@ -192,10 +220,20 @@ def constrained(
 
 
 def sgd(
-    split: str, batch: int, steps: int, lr: PowerLaw, *, clients: int = CLIENTS
+    split: str,
+    batch: int,
+    steps: int,
+    lr: PowerLaw,
+    *,
+    clients: int = CLIENTS,
 ) -> MiniBatchSGD | VerticalSGD:
     """The baseline with `steps` local steps a round, which over features can only be one."""
     size = rows(split, batch, clients)
     if split == "samples":
-        return MiniBatchSGD(lr=lr, local_steps=steps, batch_size=size, ridge=RIDGE)
+        return MiniBatchSGD(
+            lr=lr,
+            local_steps=steps,
+            batch_size=size,
+            ridge=RIDGE,
+        )
     return VerticalSGD(lr=lr, batch_size=size, ridge=RIDGE)

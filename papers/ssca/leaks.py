@@ -19,7 +19,12 @@ SEED = 640  # of the random networks and batches, drawn after the rule that judg
 BATCHES = (2, 4, 8)  # for 6 cells, 5 inputs and 3 outputs: fewer pixels than equations
 
 
-def network_gradients(W1: Array, W2: Array, X: Array, Y: Array) -> tuple[Array, Array]:
+def network_gradients(
+    W1: Array,
+    W2: Array,
+    X: Array,
+    Y: Array,
+) -> tuple[Array, Array]:
     """(33) and (34), the gradients of the cross-entropy of a batch X `[B, K]`, Y `[B, L]`."""
     z = X @ W1.T
     sigmoid = 1 / (1 + np.exp(-z))
@@ -35,7 +40,11 @@ def network_gradients(W1: Array, W2: Array, X: Array, Y: Array) -> tuple[Array, 
 
 
 def recover(
-    W1: Array, W2: Array, first_gradient: Array, second_gradient: Array, longest: float
+    W1: Array,
+    W2: Array,
+    first_gradient: Array,
+    second_gradient: Array,
+    longest: float,
 ) -> Array:
     """The one nonnegative sample, no longer than `longest`, that has these gradients, `[K]`.
 
@@ -65,7 +74,13 @@ def recover(
     return np.asarray(best.x * unit)
 
 
-def case(rng: np.random.Generator, J: int, K: int, L: int, B: int) -> tuple[Array, ...]:
+def case(
+    rng: np.random.Generator,
+    J: int,
+    K: int,
+    L: int,
+    B: int,
+) -> tuple[Array, ...]:
     """A random network and a random batch: W1, W2, X, Y."""
     W1 = rng.uniform(-1, 1, (J, K)) / K**0.5
     W2 = rng.uniform(-1, 1, (L, J)) / J**0.5

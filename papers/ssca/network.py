@@ -67,7 +67,14 @@ def swish_network(
     """
     X = train.X.flatten(1)
     test_inputs = test.X.flatten(1)
-    checks.count("swish_network", "clients", clients, 1, len(X), "the training rows")
+    checks.count(
+        "swish_network",
+        "clients",
+        clients,
+        1,
+        len(X),
+        "the training rows",
+    )
     K = X.shape[1]
     L = len(train.classes)
     rng = seeded(seed, "split")
@@ -211,12 +218,21 @@ class _Halves:
         columns = w.view(self.J, -1) / self.scale
         return x.to(w.dtype) @ columns.T  # [B, J]
 
-    def outer(self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
+    def outer(
+        self,
+        w: Tensor,
+        h: tuple[Tensor, ...],
+        labels: tuple[Tensor, ...],
+    ) -> Tensor:
         out = silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
         return row_losses(out, labels[0]).unsqueeze(1)
 
     def outer_pullback(
-        self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
+        self,
+        w: Tensor,
+        h: tuple[Tensor, ...],
+        labels: tuple[Tensor, ...],
+        weights: Tensor,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         W = w.view(self.L, self.J)
         z = total(h)

@@ -49,11 +49,23 @@ def instance(seed: int, region: str = "", rows: int = 1) -> Problem:
     the boundary of both. With `rows` there are so many distances a client.
     """
     offset = OFFSETS[seed % 4]
-    a, b, direction = random_centres(seed, CLIENTS * rows, DIM, SPREADS[seed % 3], offset)
+    a, b, direction = random_centres(
+        seed,
+        CLIENTS * rows,
+        DIM,
+        SPREADS[seed % 3],
+        offset,
+    )
     b = AGREEMENT * b
     c = active_level(b, offset)
     w = solution_of(a, b, c)
-    task = norms(a - w, b - w, c, direction.sign() / sqrt(DIM), torch.zeros_like(w))
+    task = norms(
+        a - w,
+        b - w,
+        c,
+        direction.sign() / sqrt(DIM),
+        torch.zeros_like(w),
+    )
     limits = REGIONS.get(region)
     shape = {"spreads": SPREADS, "offsets": OFFSETS, "agreement": AGREEMENT}
     config = {**task.config, **shape, "set": limits, "rows_a_client": rows}
@@ -101,7 +113,12 @@ def partial_rate(s: Setting, version: Any) -> Rate:
 
 def weak_multiplier(s: Setting) -> float:
     """Lemma 10's Lambda; all instances of the weakly convex problem have the same slack."""
-    return multiplier_bound(s.D, s.G, RHO_HAT, slater_slack(random_clipped(0)))
+    return multiplier_bound(
+        s.D,
+        s.G,
+        RHO_HAT,
+        slater_slack(random_clipped(0)),
+    )
 
 
 def stochastic_rate(s: Setting, version: Any) -> Rate:
@@ -116,9 +133,17 @@ METHODS: dict[str, Method] = {
     "hard": Method("F 3: hard", ("printed", "ours"), hard_rate),
     "soft": Method("F 5: soft", BOTH, theory.theorem_5),
     "feedback": Method(
-        "F 6: hard, Top-K both ways", PRINTED, lambda s, _: theory.theorem_6(s), uplink="topk"
+        "F 6: hard, Top-K both ways",
+        PRINTED,
+        lambda s, _: theory.theorem_6(s),
+        uplink="topk",
     ),
-    "soft_feedback": Method("F 2: soft, Top-K both ways", BOTH, theory.theorem_2, uplink="topk"),
+    "soft_feedback": Method(
+        "F 2: soft, Top-K both ways",
+        BOTH,
+        theory.theorem_2,
+        uplink="topk",
+    ),
     "unbiased": Method(
         "W 1: hard, Rand-K uplink",
         PRINTED,
@@ -126,7 +151,10 @@ METHODS: dict[str, Method] = {
         uplink="randk",
     ),
     "sampled": half(
-        "F 4: half of the clients", BOTH, theory.theorem_4, partial(instance, region="ball")
+        "F 4: half of the clients",
+        BOTH,
+        theory.theorem_4,
+        partial(instance, region="ball"),
     ),
     "sampled_feedback": half(
         "F 1: half of the clients, Top-K",

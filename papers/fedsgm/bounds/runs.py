@@ -90,7 +90,12 @@ def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
     name = labels["method"]
     method = METHODS[name]
     weak = name == "weak"
-    setting = setting_of(method, p, labels.get("T", p["rounds"]), 2 if weak else DIM)
+    setting = setting_of(
+        method,
+        p,
+        labels.get("T", p["rounds"]),
+        2 if weak else DIM,
+    )
     rate = method.rate(setting, labels["version"])
     algorithm = FedSGM(
         lr=rate.lr * labels.get("step", 1.0),
@@ -104,8 +109,21 @@ def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
     looks = 20 if weak else 10
     keep = ("g", "w1", "w2") if weak else SHORT
     interval = max(1, setting.T // looks)
-    spec = Spec(algorithm, method.problem, setting.T, p["seeds"], interval, keep, labels=labels)
-    return Plan(spec, rate, method.D, weak_multiplier(setting) if weak else 0.0)
+    spec = Spec(
+        algorithm,
+        method.problem,
+        setting.T,
+        p["seeds"],
+        interval,
+        keep,
+        labels=labels,
+    )
+    return Plan(
+        spec,
+        rate,
+        method.D,
+        weak_multiplier(setting) if weak else 0.0,
+    )
 
 
 def setting_of(method: Method, p: Params, rounds: int, dim: int) -> Setting:
@@ -151,7 +169,10 @@ def stairs(labels: Mapping[str, Any], rounds: int, local_steps: int) -> Plan:
     setting = Setting(D=1.0, G=1.0, E=local_steps, T=rounds)
     rate = hard_rate(setting, labels["version"])
     algorithm = FedSGM(
-        lr=rate.lr, local_steps=local_steps, participants=1, tolerance=rate.tolerance
+        lr=rate.lr,
+        local_steps=local_steps,
+        participants=1,
+        tolerance=rate.tolerance,
     )
     task = partial(stair, rounds * local_steps)
     spec = Spec(algorithm, task, rounds, (0,), rounds, SHORT)

@@ -76,7 +76,12 @@ C16 = Rule(
     },
     note="The share of violating rounds does not measure steadiness: hard switching hovers around "
     "the limit, so about half of its rounds violate the constraint in any case.",
-    control=null(of_mode("soft"), of_mode("hard"), "area", "cost_scatter"),
+    control=null(
+        of_mode("soft"),
+        of_mode("hard"),
+        "area",
+        "cost_scatter",
+    ),
 )
 
 
@@ -148,7 +153,10 @@ C20 = Rule(
     "the paper's sentence may also mean the policy gradient. With damping 0.01 the row without "
     "compression has the printed rewards within its intervals.",
     control=null(
-        [AS_CALIBRATED | HALF, AS_CALIBRATED | QUARTER], [AS_CALIBRATED], "area", "reward500"
+        [AS_CALIBRATED | HALF, AS_CALIBRATED | QUARTER],
+        [AS_CALIBRATED],
+        "area",
+        "reward500",
     ),
 )
 C21 = Rule(
@@ -195,7 +203,13 @@ C39 = Rule(
     f"{DAMPING}",
     control=Control(
         "centralized hard switching instead of each row",
-        instead(COMPRESSED.values(), CENTRAL_HARD, "cost100", "cost500", "violating"),
+        instead(
+            COMPRESSED.values(),
+            CENTRAL_HARD,
+            "cost100",
+            "cost500",
+            "violating",
+        ),
     ),
 )
 

@@ -132,9 +132,27 @@ class PolicyFedSGM(checks.Checked):
         sim = problem.simulator
         rule = "be simulated (Problem.simulator)"
         remedy = "use FedSGM for losses over rows"
-        checks.require(sim is not None, method_name, "problem", rule, problem.name, remedy)
-        check_work(method_name, problem, self.participants, constrained=True)
-        check_compressors(method_name, self.uplink, self.downlink, self.error_feedback, problem.dim)
+        checks.require(
+            sim is not None,
+            method_name,
+            "problem",
+            rule,
+            problem.name,
+            remedy,
+        )
+        check_work(
+            method_name,
+            problem,
+            self.participants,
+            constrained=True,
+        )
+        check_compressors(
+            method_name,
+            self.uplink,
+            self.downlink,
+            self.error_feedback,
+            problem.dim,
+        )
         w = problem.w0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)
         states = sim.episodes(w, sample).states
@@ -142,7 +160,13 @@ class PolicyFedSGM(checks.Checked):
         most = inputs[:-1, ..., 0].numel()
         rule = f"be at most the {most} samples of a client"
         fits = self.curvature_states <= most
-        checks.require(fits, method_name, "curvature_states", rule, self.curvature_states)
+        checks.require(
+            fits,
+            method_name,
+            "curvature_states",
+            rule,
+            self.curvature_states,
+        )
         basis = cosine_basis(inputs.shape[-1], COSINES, w)
         width = cosine_features(inputs[0, 0], basis).shape[-1]
         critics = w.new_zeros(width, 2)
@@ -232,7 +256,11 @@ class PolicyFedSGM(checks.Checked):
         return backtrack(divergence, full, self.kl_limit, BACKTRACK, TRIALS)  # 6
 
     def fit_critics(
-        self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]
+        self,
+        client: Client,
+        *,
+        critics: Float[Tensor, "F 2"],
+        basis: Float[Tensor, "k1 width"],
     ) -> Float[Tensor, "F 2"]:
         """At the client: its own critics, fitted to the returns that it saw."""
         sim = cast(CartPole, client.simulator)
@@ -244,17 +272,31 @@ class PolicyFedSGM(checks.Checked):
         return ridge(of_steps, returns / SCALE, RIDGE)  # 9
 
     def _returns(
-        self, sim: CartPole, episodes: Episodes, critics: Tensor, basis: Tensor
+        self,
+        sim: CartPole,
+        episodes: Episodes,
+        critics: Tensor,
+        basis: Tensor,
     ) -> list[tuple[Tensor, Tensor]]:
         """Advantages and returns of reward and of cost, by the critics of the last round."""
         features = cosine_features(sim.inputs(episodes.states), basis)
         values = SCALE * features @ critics
-        estimate = partial(advantages, ended=episodes.ended, discount=self.discount, gae=self.gae)
+        estimate = partial(
+            advantages,
+            ended=episodes.ended,
+            discount=self.discount,
+            gae=self.gae,
+        )
         of_reward = estimate(episodes.reward, values[..., 0])
         of_cost = estimate(episodes.cost, values[..., 1])
         return [of_reward, of_cost]
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         w = state.w
         critics = state.critics
         basis = state.basis

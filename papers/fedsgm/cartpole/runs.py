@@ -98,7 +98,15 @@ def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
     environments = p["environments"] * p["clients"] // clients
     task = partial(cartpole, clients=clients, environments=environments)
     method = algorithm(p, complete)
-    run = Spec(method, task, p["rounds"], p["seeds"], p["evaluate_every"], KEEP, labels=complete)
+    run = Spec(
+        method,
+        task,
+        p["rounds"],
+        p["seeds"],
+        p["evaluate_every"],
+        KEEP,
+        labels=complete,
+    )
     return replace(run, **changes)
 
 

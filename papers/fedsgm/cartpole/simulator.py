@@ -131,7 +131,13 @@ class CartPole:
 
     def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n T e 5"]:
         """Per step: where an episode would start (4), and the quantile of the action (1)."""
-        return torch.rand(clients, self.steps, self.environments, 5, generator=rng)
+        return torch.rand(
+            clients,
+            self.steps,
+            self.environments,
+            5,
+            generator=rng,
+        )
 
     def episodes(self, w: Vector, chance: Float[Tensor, "T e 5"]) -> Episodes:
         """One client's steps."""
@@ -166,7 +172,10 @@ class CartPole:
         return k @ C.T + c
 
     def policy_change(
-        self, w: Vector, v: Vector, states: Float[Tensor, "*b s"]
+        self,
+        w: Vector,
+        v: Vector,
+        states: Float[Tensor, "*b s"],
     ) -> Float[Tensor, "*b 2"]:
         """The derivative of `policy` by `w` along `v`."""
         A, a, B, b, C, _ = _layers(w)
@@ -251,7 +260,10 @@ def _(w: Tensor, chance: Tensor) -> Tensor:
 
 @simulate.register_vmap
 def _(
-    info: object, in_dims: tuple[int | None, ...], w: Tensor, chance: Tensor
+    info: object,
+    in_dims: tuple[int | None, ...],
+    w: Tensor,
+    chance: Tensor,
 ) -> tuple[Tensor, int]:
     w_dim, chance_dim = in_dims
     size = cast(int, getattr(info, "batch_size"))  # noqa: B009

@@ -45,7 +45,12 @@ def sparse(p: Params, labels: Mapping[str, Label], topk: str) -> Spec:
     run = cartpole.labelled(p, labels)
     method: Any = run.algorithm
     if topk == "gradient":
-        method = replace(method, on_gradient=method.uplink, uplink=Identity(), downlink=Identity())
+        method = replace(
+            method,
+            on_gradient=method.uplink,
+            uplink=Identity(),
+            downlink=Identity(),
+        )
     elif topk == "update":
         method = replace(method, error_feedback=False)
     return replace(run, algorithm=method, labels={**run.labels, "topk": topk})

@@ -242,7 +242,11 @@ ALL_OPEN = [
     )
 ]
 figure_7 = partial(
-    Claim, paper="F", place="Figure 7", figure="trade_off", needs=Needs(parameters=("rhos",))
+    Claim,
+    paper="F",
+    place="Figure 7",
+    figure="trade_off",
+    needs=Needs(parameters=("rhos",)),
 )
 
 CLAIMS = (

@@ -100,7 +100,12 @@ def better_trade_off(
         yield is_better(soft, rivals, *curves), is_better(hard, rivals, *curves)
 
 
-def is_better(trace: Trace, rivals: list[Trace], loss: str, gap: str) -> State:
+def is_better(
+    trace: Trace,
+    rivals: list[Trace],
+    loss: str,
+    gap: str,
+) -> State:
     """Whether a run has a smaller late gap and no larger late loss than each rival."""
     numbers = {"loss": mean(trace.late(loss)), "gap": mean(trace.late(gap))}
     conditions = []

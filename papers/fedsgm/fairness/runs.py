@@ -79,7 +79,11 @@ def people(stand_in_rows: int) -> adult.Adult:
 @renamed_from("papers.fedsgm.fairness.problem")
 @lru_cache(maxsize=64)
 def problem(
-    seed: int, clients: int, alpha: float, sign: Sign = "pooled", stand_in_rows: int = 0
+    seed: int,
+    clients: int,
+    alpha: float,
+    sign: Sign = "pooled",
+    stand_in_rows: int = 0,
 ) -> Problem:
     """The federated problem of a seed; clients = 1 is the centralized one."""
     rows = people(stand_in_rows)
@@ -92,7 +96,13 @@ def problem(
         "majority": round(1 - float(test.mean()), 6),
     }
     return fairness(
-        rows.train, rows.test, clients=clients, seed=seed, alpha=alpha, sign=sign, config=config
+        rows.train,
+        rows.test,
+        clients=clients,
+        seed=seed,
+        alpha=alpha,
+        sign=sign,
+        config=config,
     )
 
 
@@ -184,7 +194,15 @@ def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
         stand_in_rows=p["stand_in_rows"],
     )
     algorithm = centralized(p, complete) if pooled else of_clients(p, complete)
-    run = Spec(algorithm, task, p["rounds"], p["seeds"], 10, METRICS, labels=complete)
+    run = Spec(
+        algorithm,
+        task,
+        p["rounds"],
+        p["seeds"],
+        10,
+        METRICS,
+        labels=complete,
+    )
     return replace(run, **changes)
 
 

@@ -139,7 +139,12 @@ NO_EFFECT = Rule(
 )
 
 COMMIT = "be1c3907"  # that fixed the rules
-full = partial(Claim, paper="F", place="Section 3.2, Remark 1, and F.3", rule_fixed=COMMIT)
+full = partial(
+    Claim,
+    paper="F",
+    place="Section 3.2, Remark 1, and F.3",
+    rule_fixed=COMMIT,
+)
 CLAIMS = (
     full(
         id="fedsgm/C35",

@@ -59,7 +59,12 @@ class TurningFedSGM(FedSGM):
         inner = super().init(problem)
         return State(inner.w, inner, torch.zeros_like(inner.w))
 
-    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+    ) -> tuple[Any, Info]:
         """Make a round of FedSGM."""
         inner, info = super().round(fed, state.inner, draw)
         change = inner.w - state.w

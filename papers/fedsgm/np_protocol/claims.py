@@ -76,7 +76,13 @@ R5 = Rule(
     note=f"The paper plots means over three seeds, with 10 of 20 clients a round. {FROZEN}",
     control=Control(
         "the penalty 0.5 instead of each mode",
-        instead(BY_MODE.values(), BY_RHO["rho = 0.5"], "f", "g", "of_three"),
+        instead(
+            BY_MODE.values(),
+            BY_RHO["rho = 0.5"],
+            "f",
+            "g",
+            "of_three",
+        ),
     ),
 )
 
@@ -91,7 +97,11 @@ def more_steps(measure: str, words: str) -> Rule:
     return Rule(
         {
             f"{words} falls as the local steps grow from 1 to 2, 5 and 10": steadily(
-                measure, "local_steps", STEPS[:-1], SETTINGS, up=False
+                measure,
+                "local_steps",
+                STEPS[:-1],
+                SETTINGS,
+                up=False,
             ),
             f"{words} does not rise from 10 to 20 local steps": {
                 text: of(measure, **run, local_steps=20) <= of(measure, **run, local_steps=10)
@@ -112,7 +122,11 @@ def unsteady(measure: str) -> Rule:
     return Rule(
         {
             f"{VARIES[measure]} grows from 1 to 2, 5, 10 and 20 local steps": steadily(
-                measure, "local_steps", STEPS, SETTINGS, up=True
+                measure,
+                "local_steps",
+                STEPS,
+                SETTINGS,
+                up=True,
             )
         },
         note=FROZEN,
@@ -125,7 +139,11 @@ R8 = Rule(
         "the mean of f + 4 max(0, g - epsilon) over all rounds falls from 2 to 5, 10, 15 and 20 "
         "clients": steadily("merit", "participants", MEMBERS, BY_MODE, up=False),
         f"{VARIES['oscillation']} falls from 2 to 5, 10, 15 and 20 clients": steadily(
-            "oscillation", "participants", MEMBERS, BY_MODE, up=False
+            "oscillation",
+            "participants",
+            MEMBERS,
+            BY_MODE,
+            up=False,
         ),
     },
     note="With few clients the objective alone is low because the constraint is violated. The "

@@ -92,13 +92,25 @@ def penalties(p: Params) -> Iterator[Spec]:
         yield labelled(p, labels, LATE_ONLY, lr=best)
 
 
-def labelled(p: Params, labels: Mapping[str, Label], interval: int = 1, **hidden: float) -> Spec:
+def labelled(
+    p: Params,
+    labels: Mapping[str, Label],
+    interval: int = 1,
+    **hidden: float,
+) -> Spec:
     """The run with these labels; `hidden` is what its algorithm has beside them."""
     complete = completed(labels, defaults(p), unified.lacking(labels))
     seeds = p["tuning_seeds"] if complete["splits"] == "tuning" else p["seeds"]
     task = pooled if complete["method"] == "SGM" else problem
     method = algorithm(p, {**complete, **hidden})
-    return Spec(method, task, p["rounds"], seeds, interval, labels=complete)
+    return Spec(
+        method,
+        task,
+        p["rounds"],
+        seeds,
+        interval,
+        labels=complete,
+    )
 
 
 def algorithm(p: Params, labels: dict[str, Any]) -> Any:

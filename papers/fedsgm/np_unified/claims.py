@@ -70,7 +70,10 @@ names = partial(names_of, PAPER)
 
 
 def along(
-    measure: str, label: str, values: tuple[float, ...], run: dict[str, Label]
+    measure: str,
+    label: str,
+    values: tuple[float, ...],
+    run: dict[str, Label],
 ) -> list[Query]:
     """The numbers of a measure along a sweep."""
     return [Query.of(measure, **run, **{label: x}) for x in values]
@@ -82,7 +85,13 @@ def within(a: Query, b: Query, margin: float) -> Condition:
     return replace(inside, words=f"`{a}` within {100 * margin:.3g} % of `{b}`", keys=(a, b))
 
 
-def steadily(measure: str, label: str, values: Sequence[float], runs: Runs, up: bool) -> Cells:
+def steadily(
+    measure: str,
+    label: str,
+    values: Sequence[float],
+    runs: Runs,
+    up: bool,
+) -> Cells:
     """From each value of a sweep to the next a measure rises, or falls, for each of some runs."""
     cells: Cells = {}
     for text, run in runs.items():
@@ -137,7 +146,12 @@ NO_FEEDBACK: Run = {"feedback": False}
 WITH_AND_WITHOUT = [{**run, **change} for run in SETTINGS.values() for change in ({}, UNCOMPRESSED)]
 
 
-def unstable(measure: str, with_compression: str, with_soft: str, note: str = "") -> Rule:
+def unstable(
+    measure: str,
+    with_compression: str,
+    with_soft: str,
+    note: str = "",
+) -> Rule:
     """That compression makes the constraint unstable and soft switching less so, in these words."""
     return Rule(
         {
@@ -197,9 +211,19 @@ AT_EACH_SIZE_LATER = each_of(BY_MODE_LATER.values(), "participants", MEMBERS)
 C8 = Rule(
     {
         "the mean of f + 4 max(0, g - epsilon) over all rounds falls from 2 to 5, 10, 15 and 20 "
-        "clients": steadily("merit", "participants", MEMBERS, BY_MODE_LATER, up=False),
+        "clients": steadily(
+            "merit",
+            "participants",
+            MEMBERS,
+            BY_MODE_LATER,
+            up=False,
+        ),
         "the constraint changes less from round to round": steadily(
-            "oscillation", "participants", MEMBERS, BY_MODE_LATER, up=False
+            "oscillation",
+            "participants",
+            MEMBERS,
+            BY_MODE_LATER,
+            up=False,
         ),
     },
     note="The objective f alone does not measure speed: with few clients it is lower because the "
@@ -270,11 +294,23 @@ C11 = Rule(
 C13 = Rule(
     {
         "the late constraint is lower with beta = 20 than with beta = 40": {
-            text: of("g_more", switch="soft", participants=participants, beta=20.0) < 0
+            text: of(
+                "g_more",
+                switch="soft",
+                participants=participants,
+                beta=20.0,
+            )
+            < 0
             for participants, text in GROUPS.items()
         },
         "the late objective is higher with beta = 20 than with beta = 40": {
-            text: of("f_more", switch="soft", participants=participants, beta=20.0) > 0
+            text: of(
+                "f_more",
+                switch="soft",
+                participants=participants,
+                beta=20.0,
+            )
+            > 0
             for participants, text in GROUPS.items()
         },
     },
@@ -330,7 +366,13 @@ C15 = Rule(
 C23 = Rule(
     {
         "with beta = 1e9 no value of f or g differs by more than 0.001 from hard switching": {
-            text: most("gap", switch="soft", participants=participants, beta=LIMIT) <= 1e-3
+            text: most(
+                "gap",
+                switch="soft",
+                participants=participants,
+                beta=LIMIT,
+            )
+            <= 1e-3
             for participants, text in GROUPS.items()
         }
     },
@@ -362,7 +404,12 @@ def fresh(curve: str, mode: str, method: str = "FedSGM") -> Query:
     """A late value on the fresh splits, of FedSGM with all clients or of its centralized form."""
     if method == "SGM":
         return Query.of(curve, method=method, switch=mode, splits="fresh")
-    return Query.of(curve, switch=mode, participants=ALL, splits="fresh")
+    return Query.of(
+        curve,
+        switch=mode,
+        participants=ALL,
+        splits="fresh",
+    )
 
 
 TWO_CLIENTS = Control(
@@ -613,7 +660,10 @@ CLAIMS = (
         reading="but for a share of the fall from the start",
         readings=(
             Reading(
-                "but for a share of the level", C26_LEVEL, ALL_AND_CENTRAL, rule_fixed=COMMIT_LATER
+                "but for a share of the level",
+                C26_LEVEL,
+                ALL_AND_CENTRAL,
+                rule_fixed=COMMIT_LATER,
             ),
         ),
     ),

@@ -163,7 +163,12 @@ def best_settings(best: Traces, tolerance: float) -> Iterator[Row]:
         yield row("lr", exact(float(labels_of(trace)["lr"])), **labels)
         if "rho" in labels:
             flags.append(right)
-    yield row("right", mean(np.mean(flags, axis=0), "of penalties"), setting="tuned", **PENALTY)
+    yield row(
+        "right",
+        mean(np.mean(flags, axis=0), "of penalties"),
+        setting="tuned",
+        **PENALTY,
+    )
 
 
 def is_right(trace: Trace, bound: Array, tolerance: float) -> Array:
@@ -188,7 +193,12 @@ def sharper(traces: Traces, p: Params) -> Iterator[Row]:
 def limits(traces: Traces, p: Params) -> Iterator[Row]:
     """The largest difference in any round between hard switching and soft, very sharp switching."""
     for participants in {p["participants"], CLIENTS}:
-        run = partial(run_of, traces, defaults(p), participants=participants)
+        run = partial(
+            run_of,
+            traces,
+            defaults(p),
+            participants=participants,
+        )
         hard = run(switch="hard").metrics
         for beta in (LIMIT, max(p["betas"])):
             labels = {"switch": "soft", "beta": beta}

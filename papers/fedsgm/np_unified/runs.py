@@ -169,7 +169,13 @@ def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
     """The run with these labels, others at their defaults; `changes` are other fields of it."""
     complete = completed(labels, defaults(p), lacking(labels))
     task = pooled if complete["method"] == "SGM" else problem
-    run = Spec(algorithm(p, complete), task, p["rounds"], p["seeds"], labels=complete)
+    run = Spec(
+        algorithm(p, complete),
+        task,
+        p["rounds"],
+        p["seeds"],
+        labels=complete,
+    )
     return replace(run, **changes)
 
 

@@ -97,7 +97,13 @@ def late_drift(trace: Trace) -> Array:
 def null_data(traces: Traces, usual: Defaults) -> Iterator[Row]:
     """Measures of hard switching on two disjoint halves of the seeds: between them is no effect."""
     many = run_of(traces, usual, switch="hard", splits="fresh")
-    drifting = run_of(traces, usual, switch="hard", splits="drift", fraction=1.0)
+    drifting = run_of(
+        traces,
+        usual,
+        switch="hard",
+        splits="drift",
+        fraction=1.0,
+    )
     by_seed = {
         "band_f": band(many, "f"),
         "band_g": band(many, "g"),
@@ -139,7 +145,13 @@ def predictions(traces: Traces, p: Params) -> Iterator[Row]:
     runs was fitted to.
     """
     tolerance = p["tolerance"]
-    settled = partial(run_of, traces, defaults(p), fraction=1.0, settled=True)
+    settled = partial(
+        run_of,
+        traces,
+        defaults(p),
+        fraction=1.0,
+        settled=True,
+    )
 
     hard = settled(switch="hard")
     share = second_half(hard.info["sigma"]).mean(1)

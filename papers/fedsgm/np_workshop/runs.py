@@ -70,9 +70,24 @@ class DriftingFedSGM(FedSGM):
         """Step as FedSGM does, and measure what the clients sent."""
         apart = self.lr * (answers - answers.mean(0))
         drift = apart.square().sum(1).mean().sqrt()
-        return Measured(super().server_step(fed, state, draw, clients, answers, sigma), drift)
+        return Measured(
+            super().server_step(
+                fed,
+                state,
+                draw,
+                clients,
+                answers,
+                sigma,
+            ),
+            drift,
+        )
 
-    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+    ) -> tuple[Any, Info]:
         """Make a round of FedSGM."""
         measured: Any
         measured, info = super().round(fed, state, draw)
@@ -90,7 +105,13 @@ def problem(seed: int, positive: str = CLASSES[0], clients: int = 10) -> Problem
     """560 of the 569 samples on equal, stratified clients."""
     table = data.breast_cancer(positive)
     about = {"data": "breast_cancer", "positive": positive}
-    return neyman_pearson(table.X, table.y, clients=clients, seed=seed, config=about)
+    return neyman_pearson(
+        table.X,
+        table.y,
+        clients=clients,
+        seed=seed,
+        config=about,
+    )
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -109,7 +130,12 @@ def runs(p: Params) -> Iterator[Spec]:
             "fraction": 1.0,
             "splits": "drift",
         }
-        yield labelled(p, labels, seeds=p["drift_seeds"], keep=("f", "g", "drift"))
+        yield labelled(
+            p,
+            labels,
+            seeds=p["drift_seeds"],
+            keep=("f", "g", "drift"),
+        )
     if p["many"]:
         for start in open_starts():
             for labels in open_modes(start):
@@ -121,7 +147,12 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     with_weights = ("f", "g", "sigma")
     main = {"switch": mode}
     yield labelled(p, main, keep=with_weights)
-    yield labelled(p, {**main, "splits": "fresh"}, seeds=p["fresh"], evaluate_every=5)
+    yield labelled(
+        p,
+        {**main, "splits": "fresh"},
+        seeds=p["fresh"],
+        evaluate_every=5,
+    )
     for lr in p["lrs"]:
         yield labelled(p, {**main, "lr": lr})
     if mode == "soft":
@@ -154,7 +185,13 @@ def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
     without = ["beta"] if labels["switch"] == "hard" else []
     complete = completed(labels, defaults(p), without)
     task = partial(problem, positive=complete["positive"], clients=p["clients"])
-    run = Spec(algorithm(p, complete), task, p["rounds"], p["seeds"], labels=complete)
+    run = Spec(
+        algorithm(p, complete),
+        task,
+        p["rounds"],
+        p["seeds"],
+        labels=complete,
+    )
     return replace(run, **changes)
 
 

@@ -102,11 +102,21 @@ def random_norms(
 
 
 def random_centres(
-    seed: int, count: int, dim: int, spread: float, offset: float
+    seed: int,
+    count: int,
+    dim: int,
+    spread: float,
+    offset: float,
 ) -> tuple[Float[Tensor, "R d"], Float[Tensor, "R d"], Vector]:
     """The a_j around a point at `offset` from 0, the b_j around 0, and the direction of a start."""
     rng = torch.Generator().manual_seed(seed)
-    a, b = torch.randn(2, count, dim, generator=rng, dtype=torch.float64)
+    a, b = torch.randn(
+        2,
+        count,
+        dim,
+        generator=rng,
+        dtype=torch.float64,
+    )
     away, start = torch.randn(2, dim, generator=rng, dtype=torch.float64)
     a = spread * a + offset * away / away.norm()
     return a, b, start / start.norm()
@@ -171,7 +181,10 @@ def reference_solution(problem: Problem) -> Vector:
 
 
 def directions(
-    problem: Problem, local_steps: int, lr: float, weight: float
+    problem: Problem,
+    local_steps: int,
+    lr: float,
+    weight: float,
 ) -> tuple[Float[Tensor, "E N d"], Float[Tensor, "E N d"]]:
     """Local iterates and directions of all clients in one round of FedSGM that starts at w0.
 
@@ -217,7 +230,11 @@ def _values(data: list[Array], w: Array) -> tuple[float, float, Array, Array]:
 
 
 def sequential_quadratic(
-    values: Callable[[Array], Sequence[Any]], start: Array, *further: Any, ftol: float, maxiter: int
+    values: Callable[[Array], Sequence[Any]],
+    start: Array,
+    *further: Any,
+    ftol: float,
+    maxiter: int,
 ) -> Array:
     """The least f with g <= 0, by scipy's SLSQP; `values(w)` are f, g and their gradients."""
     constraint = {"type": "ineq", "fun": lambda w: -values(w)[1], "jac": lambda w: -values(w)[3]}

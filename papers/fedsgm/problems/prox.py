@@ -69,7 +69,11 @@ def stationarity(problem: Problem, points: Float[Array, "T d"], rho_hat: float) 
 
 
 def lemma_11(
-    problem: Problem, w: Vector, y: Vector, local_steps: int, lr: float
+    problem: Problem,
+    w: Vector,
+    y: Vector,
+    local_steps: int,
+    lr: float,
 ) -> tuple[float, float, float]:
     """What F Lemma 11 is made of, for local steps on f (a good round) with alpha = lr.
 
@@ -128,7 +132,13 @@ def _solve(case: _Case, start: Array) -> Array:
         "fun": lambda y: case.radius**2 - y @ y,
         "jac": lambda y: -2 * y,
     }
-    return sequential_quadratic(partial(_values, case), start, ball, ftol=1e-13, maxiter=200)
+    return sequential_quadratic(
+        partial(_values, case),
+        start,
+        ball,
+        ftol=1e-13,
+        maxiter=200,
+    )
 
 
 def _certified(case: _Case, y: Array) -> Prox:

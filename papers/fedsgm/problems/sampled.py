@@ -27,7 +27,12 @@ from papers.fedsgm.problems.norms import (
 )
 
 
-def boxed_norms(seed: int, clients: int = 8, rows: int = 1, sigma: float = 0.01) -> Problem:
+def boxed_norms(
+    seed: int,
+    clients: int = 8,
+    rows: int = 1,
+    sigma: float = 0.01,
+) -> Problem:
     """A random instance of `norms` in a box, with known constants: G = 1, D = sqrt(3).
 
     Client j has `rows` points a and b each. The b lie within 2 `sigma` of each other, so that every
@@ -39,16 +44,34 @@ def boxed_norms(seed: int, clients: int = 8, rows: int = 1, sigma: float = 0.01)
     Raises:
         RuntimeError: no solution was found; take another seed.
     """
-    a, b, direction = random_centres(seed, clients * rows, 3, SPREADS[seed % 3], offset=2.0)
+    a, b, direction = random_centres(
+        seed,
+        clients * rows,
+        3,
+        SPREADS[seed % 3],
+        offset=2.0,
+    )
     if len(b) > 1:
         b = (b - b.mean(0)) * (2 * sigma / torch.pdist(b).max())
     c = 0.25 * float(a.mean(0).norm())
     w = solution_of(a, b, c)
     middle = w + 0.5 * direction
-    problem = norms(a - middle, b - middle, c, w + direction - middle, w - middle)
+    problem = norms(
+        a - middle,
+        b - middle,
+        c,
+        w + direction - middle,
+        w - middle,
+    )
     client_rows = torch.arange(clients * rows).view(clients, rows)
     config = {"name": "boxed norms", "clients": clients, "rows": rows, "dim": 3}
-    return replace(problem, rows=client_rows, sizes=(rows,) * clients, set=Box(0.5), config=config)
+    return replace(
+        problem,
+        rows=client_rows,
+        sizes=(rows,) * clients,
+        set=Box(0.5),
+        config=config,
+    )
 
 
 def linear(
@@ -102,7 +125,14 @@ def skewed_levels(clients: int = 10, gap: float = 0.002) -> Problem:
     ones = torch.ones(clients, 1, dtype=torch.float64)
     r = gap * ones[:, 0]
     r[0] = -gap * (clients - 1)
-    return linear(-0.15 * ones, 0.3 * ones, r, 0.95 * ones[0], 0 * ones[0], Box(-0.05, 0.95))
+    return linear(
+        -0.15 * ones,
+        0.3 * ones,
+        r,
+        0.95 * ones[0],
+        0 * ones[0],
+        Box(-0.05, 0.95),
+    )
 
 
 def _losses(w: Tensor, batch: Batch) -> Tensor:

@@ -51,7 +51,12 @@ def clipped_distances(
     return replace(problem, config={**problem.config, "radius": radius, "clip": clip})
 
 
-def random_clipped(seed: int, dim: int = 2, clip: float = 2.0, spread: float = 0.0) -> Problem:
+def random_clipped(
+    seed: int,
+    dim: int = 2,
+    clip: float = 2.0,
+    spread: float = 0.0,
+) -> Problem:
     """A random instance on the unit ball (D = 2, rho = 1 / clip) with an active constraint.
 
     The a_j are uniform in the half of the shell 0.6 <= |a| <= 1 that lies on one side; the b_j are
@@ -88,7 +93,13 @@ def slater_slack(problem: Problem) -> float:
     return -float(problem.mean_losses(problem.data[1].mean(0))[1])
 
 
-def multiplier_bound(D: float, G: float, rho_hat: float, slack: float, share: float = 1.0) -> float:
+def multiplier_bound(
+    D: float,
+    G: float,
+    rho_hat: float,
+    slack: float,
+    share: float = 1.0,
+) -> float:
     """F Lemma 10: Lambda = (G D + rho_hat D^2) / slack bounds the multiplier of the prox problem.
 
     `slack` is -g at a Slater point, `share` a factor of D^2: 1 is the paper's, 1/4 is enough,

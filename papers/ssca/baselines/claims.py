@@ -47,7 +47,13 @@ def ahead(start: str) -> Rule:
 def fresh(start: str) -> tuple[str, ...]:
     """The runs behind a rule."""
     methods = ("ssca", "momentum")
-    return names(draw="fresh", start=start, split=SPLITS, method=methods, B=BATCHES)
+    return names(
+        draw="fresh",
+        start=start,
+        split=SPLITS,
+        method=methods,
+        B=BATCHES,
+    )
 
 
 CLAIMS = (
@@ -60,7 +66,15 @@ CLAIMS = (
         rule=ahead("usual"),
         runs=fresh("usual"),
         reading="a start uniform within 1 / sqrt(inputs)",
-        readings=(Reading("He's start", ahead("he"), fresh("he"), NEEDS, COMMIT),),
+        readings=(
+            Reading(
+                "He's start",
+                ahead("he"),
+                fresh("he"),
+                NEEDS,
+                COMMIT,
+            ),
+        ),
         needs=NEEDS,
         rule_fixed=COMMIT,
     ),

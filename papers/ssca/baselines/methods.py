@@ -30,7 +30,12 @@ def start(problem: Problem) -> State:
     return State(begin.w, begin.t, torch.zeros_like(begin.w))
 
 
-def pushed(fed: Federation, state: State, stepped: Iterate, beta: float) -> State:
+def pushed(
+    fed: Federation,
+    state: State,
+    stepped: Iterate,
+    beta: float,
+) -> State:
     """The state after v <- beta v + (the step of SGD), w <- project(w - v)."""
     v = beta * state.v + (state.w - stepped.w)
     return State(fed.project(state.w - v), stepped.t, v)
@@ -52,7 +57,12 @@ class MomentumSGD(MiniBatchSGD):
         super().init(problem)
         return start(problem)
 
-    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+    ) -> tuple[Any, Info]:
         """Make a round of SGD, and go on with the last change."""
         stepped, info = super().round(fed, Iterate(state.w, state.t), draw)
         return pushed(fed, state, stepped, self.beta), info
@@ -74,7 +84,12 @@ class VerticalMomentumSGD(VerticalSGD):
         super().init(problem)
         return start(problem)
 
-    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+    ) -> tuple[Any, Info]:
         """Make a round of SGD, and go on with the last change."""
         stepped, info = super().round(fed, Iterate(state.w, state.t), draw)
         return pushed(fed, state, stepped, self.beta), info

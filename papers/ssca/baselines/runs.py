@@ -65,7 +65,14 @@ def runs(p: Params) -> Iterator[Spec]:
     """Momentum SGD over its grid on tuning seeds, its best point beside SSCA on fresh ones."""
     for cell in cells(p):
         for point in product(p["rates"], p["betas"]):
-            yield momentum(p, cell, point, draw="tuning", a=point[0], beta=point[1])
+            yield momentum(
+                p,
+                cell,
+                point,
+                draw="tuning",
+                a=point[0],
+                beta=point[1],
+            )
         chosen = CHOSEN.get((cell["start"], cell["split"], cell["B"]))
         if chosen is not None:
             yield momentum(p, cell, chosen, draw="fresh")
@@ -73,7 +80,12 @@ def runs(p: Params) -> Iterator[Spec]:
             yield run(method, p, {**cell, "draw": "fresh", "method": "ssca"})
 
 
-def momentum(p: Params, cell: dict[str, Any], point: tuple[float, float], **labels: Label) -> Spec:
+def momentum(
+    p: Params,
+    cell: dict[str, Any],
+    point: tuple[float, float],
+    **labels: Label,
+) -> Spec:
     """Momentum SGD with a constant step size and weight of the last change."""
     rate, weight = point
     split = cell["split"]
@@ -93,4 +105,12 @@ def run(algorithm: Any, p: Params, labels: dict[str, Any]) -> Spec:
     seeds = p[SEEDS[labels["draw"]]]
     keep = ("cost", "accuracy")
     ordered = completed(labels, DEFAULTS)
-    return Spec(algorithm, problem, p["rounds"], seeds, EVERY, keep, labels=ordered)
+    return Spec(
+        algorithm,
+        problem,
+        p["rounds"],
+        seeds,
+        EVERY,
+        keep,
+        labels=ordered,
+    )

@@ -33,7 +33,13 @@ COMMIT_SENT = "d466fb51"
 LATER: dict[str, Label] = {"draw": "later"}
 ALL_LATER = (
     *names(**LATER, split=SPLITS, method="ssca", B=BATCHES),
-    *names(**LATER, split=SPLITS, method="limit", B=BATCHES, U=LEVELS),
+    *names(
+        **LATER,
+        split=SPLITS,
+        method="limit",
+        B=BATCHES,
+        U=LEVELS,
+    ),
 )
 
 NEAR_LINEAR = 0.05  # C8: how far the growth of the server's work may be from proportional
@@ -212,8 +218,20 @@ def from_he(split: str) -> Reading:
     """The same from a wider start, where the printed setting does not say which."""
     cell: dict[str, Label] = {"start": "he", "split": split, "B": 1}
     runs = names(**cell, method="ssca") + grid(**cell, method="sgd")
-    apart = of("area", start="he", split=split, method="ssca", minus="sgd", B=1)
-    return Reading(WIDE, against_sgd({batch_text(split, 1): apart}), runs, NEEDS)
+    apart = of(
+        "area",
+        start="he",
+        split=split,
+        method="ssca",
+        minus="sgd",
+        B=1,
+    )
+    return Reading(
+        WIDE,
+        against_sgd({batch_text(split, 1): apart}),
+        runs,
+        NEEDS,
+    )
 
 
 #: Pairs of algorithms, for samples and for features, and the labels of their runs.
@@ -231,7 +249,14 @@ def alike(batch: int, kind: dict[str, Label]) -> Condition:
 
 def splits_apart(batch: int, kind: dict[str, Label]) -> Query:
     """The mean cost with features split minus that with samples split."""
-    return Query.of("area", **LATER, split="features", **kind, B=batch, minus="samples")
+    return Query.of(
+        "area",
+        **LATER,
+        split="features",
+        **kind,
+        B=batch,
+        minus="samples",
+    )
 
 
 C1 = Rule(
@@ -253,14 +278,24 @@ def beside_sgd(split: str) -> tuple[str, ...]:
     coarse = [b for b in BATCHES if b not in fine]
     return (
         *names(**LATER, split=split, method=("ssca", "sgd"), B=coarse),
-        *names(draw="fresh", split=split, method=("ssca", "sgd"), B=fine),
+        *names(
+            draw="fresh",
+            split=split,
+            method=("ssca", "sgd"),
+            B=fine,
+        ),
     )
 
 
 C3 = against_sgd(
     {
         f"B = {b} against B = {half}, E = 2": of(
-            "area", **LATER, split="samples", method="ssca", B=b, minus="sgd2"
+            "area",
+            **LATER,
+            split="samples",
+            method="ssca",
+            B=b,
+            minus="sgd2",
         )
         for b, half in TWICE.items()
     },
@@ -272,7 +307,14 @@ LEVELS_SENT = {"half": "half of the cost of guessing", "quarter": "a quarter of 
 def sent(words: str, batch: int, **labels: Label) -> Parts:
     """SSCA has sent less than SGD when the cost has fallen to each level."""
     return {
-        f"{words}, {text}": of(f"sent_to_{level}", **LATER, method="ssca", B=batch, **labels) < 0
+        f"{words}, {text}": of(
+            f"sent_to_{level}",
+            **LATER,
+            method="ssca",
+            B=batch,
+            **labels,
+        )
+        < 0
         for level, text in LEVELS_SENT.items()
     }
 
@@ -301,7 +343,14 @@ C14 = Rule(
 
 def other_batch(kind: dict[str, Label]) -> Query:
     """What ten times the batch changes."""
-    return Query.of("area", **LATER, split="samples", **kind, B=10, minus="B1")
+    return Query.of(
+        "area",
+        **LATER,
+        split="samples",
+        **kind,
+        B=10,
+        minus="B1",
+    )
 
 
 C5 = Rule(
@@ -348,7 +397,12 @@ CLAIMS = (
         rule=C3,
         rule_fixed=COMMIT,
         runs=names(**LATER, split="samples", method="ssca", B=[*TWICE])
-        + names(**LATER, split="samples", method="sgd2", B=[*TWICE.values()]),
+        + names(
+            **LATER,
+            split="samples",
+            method="sgd2",
+            B=[*TWICE.values()],
+        ),
         figure="figure_2",
         needs=NEEDS,
     ),
@@ -380,8 +434,18 @@ CLAIMS = (
         wording="The algorithms have lower communication costs than SGD.",
         rule=C14,
         rule_fixed=COMMIT_SENT,
-        runs=names(**LATER, split=SPLITS, method=("ssca", "sgd"), B=BATCHES)
-        + names(**LATER, split="samples", method="sgd2", B=[*TWICE.values()]),
+        runs=names(
+            **LATER,
+            split=SPLITS,
+            method=("ssca", "sgd"),
+            B=BATCHES,
+        )
+        + names(
+            **LATER,
+            split="samples",
+            method="sgd2",
+            B=[*TWICE.values()],
+        ),
     ),
     *COUNTED,
 )

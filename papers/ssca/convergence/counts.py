@@ -80,7 +80,12 @@ def network(hidden: int, rows: int = 80) -> Problem:
     classes = tuple(str(number) for number in range(CLASSES))
     samples = Table(X, y, classes)
     return swish_network(
-        samples, samples, clients=CLIENTS, hidden=hidden, scale=1.0, dtype=torch.float64
+        samples,
+        samples,
+        clients=CLIENTS,
+        hidden=hidden,
+        scale=1.0,
+        dtype=torch.float64,
     )
 
 
@@ -124,7 +129,11 @@ def by_server(method: Any, problem: Problem) -> tuple[float, float]:
 
 
 def table(
-    sizes: tuple[int, ...], hidden: int, classes: int, rows: int, limited: bool
+    sizes: tuple[int, ...],
+    hidden: int,
+    classes: int,
+    rows: int,
+    limited: bool,
 ) -> Counter[Wire]:
     """The messages of Algorithm 3, or 4, as the paper's steps 3 to 6 have them.
 
@@ -150,7 +159,13 @@ class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.numbers: int = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
+    ) -> Any:
         """Perform an operation, and count what it returns."""
         result = func(*args, **(kwargs or {}))
         if not any(r.alias_info is not None for r in func._schema.returns):
@@ -204,7 +219,13 @@ def client_ratio(split: str, limited: bool) -> float:
 
 
 def sgd(split: str) -> Any:
-    return common.sgd(split, BATCH, 1, PowerLaw(0.3, 0.3), clients=CLIENTS)
+    return common.sgd(
+        split,
+        BATCH,
+        1,
+        PowerLaw(0.3, 0.3),
+        clients=CLIENTS,
+    )
 
 
 def between(clients: int, rows: int, hidden: int) -> int:
@@ -212,7 +233,12 @@ def between(clients: int, rows: int, hidden: int) -> int:
     return FLOAT_BITS * clients * (clients - 1) * rows * hidden
 
 
-def up_and_down(split: str, limited: bool, p: Params, rows: int) -> tuple[int, int]:
+def up_and_down(
+    split: str,
+    limited: bool,
+    p: Params,
+    rows: int,
+) -> tuple[int, int]:
     """The bits of a round from and to the server that follow from the paper's table.
 
     `rows` is the batch of features, whose indices are sent as 32 bits each.

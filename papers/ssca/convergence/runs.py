@@ -77,7 +77,14 @@ def runs(p: Params) -> Iterator[Spec]:
         yield from sgd_grid(p, split="samples", B=batch, method="sgd2")
     for (method, split, batch), point in TUNED.items():
         if LOCAL_STEPS[method] * batch in p["batches"]:
-            yield sgd(p, point, draw="later", split=split, B=batch, method=method)
+            yield sgd(
+                p,
+                point,
+                draw="later",
+                split=split,
+                B=batch,
+                method=method,
+            )
     for split in SPLITS:
         cell: dict[str, Any] = {"start": "he", "split": split, "B": min(p["batches"])}
         yield ssca(p, **cell)
@@ -108,10 +115,31 @@ def beside_tuned(p: Params, split: str, batch: int) -> Iterator[Spec]:
         yield ssca(p, **cell, draw="fresh")
 
 
-def ssca(params: Params, /, *, split: str, B: int, debiased: bool = False, **labels: Label) -> Spec:
+def ssca(
+    params: Params,
+    /,
+    *,
+    split: str,
+    B: int,
+    debiased: bool = False,
+    **labels: Label,
+) -> Spec:
     """Algorithm 1 or 3 on a batch, as printed or without its bias."""
-    method = common.ssca(split, B, clients=params["clients"], debias=debiased)
-    return run(method, params, split=split, method="ssca", B=B, debiased=debiased, **labels)
+    method = common.ssca(
+        split,
+        B,
+        clients=params["clients"],
+        debias=debiased,
+    )
+    return run(
+        method,
+        params,
+        split=split,
+        method="ssca",
+        B=B,
+        debiased=debiased,
+        **labels,
+    )
 
 
 def sgd_grid(params: Params, /, **labels: Any) -> Iterator[Spec]:
@@ -132,8 +160,21 @@ def sgd(
 ) -> Spec:
     """SGD on a batch with one point of a grid: its first step size and the exponent of its fall."""
     steps = LOCAL_STEPS[method]
-    algorithm = common.sgd(split, B, steps, PowerLaw(*point), clients=params["clients"])
-    return run(algorithm, params, split=split, method=method, B=B, **labels)
+    algorithm = common.sgd(
+        split,
+        B,
+        steps,
+        PowerLaw(*point),
+        clients=params["clients"],
+    )
+    return run(
+        algorithm,
+        params,
+        split=split,
+        method=method,
+        B=B,
+        **labels,
+    )
 
 
 def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
@@ -147,4 +188,12 @@ def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
     usual_seeds = "start_seeds" if start == "he" else "seeds"
     seeds = params[SEEDS.get(draw, usual_seeds)]
     problem = common.problem_of(params, complete["split"], start)
-    return Spec(algorithm, problem, params["rounds"], seeds, every, KEEP, labels=complete)
+    return Spec(
+        algorithm,
+        problem,
+        params["rounds"],
+        seeds,
+        every,
+        KEEP,
+        labels=complete,
+    )

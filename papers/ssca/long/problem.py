@@ -32,7 +32,10 @@ class OneConstraint:
         return self.method.draw(problem, rng)
 
     def round(
-        self, fed: Federation, state: SurrogateState, draw: Draw
+        self,
+        fed: Federation,
+        state: SurrogateState,
+        draw: Draw,
     ) -> tuple[SurrogateState, Info]:
         """The method's own round."""
         state, info = self.method.round(fed, state, draw)

@@ -38,7 +38,14 @@ def free(p: Params) -> Iterator[Spec]:
     for size in p["batches"]:
         for steps, changes in STEPS.items():
             method = ssca("samples", size, clients=p["clients"], **changes)
-            yield run(method, p, "gradient", method="ssca", steps=steps, B=size)
+            yield run(
+                method,
+                p,
+                "gradient",
+                method="ssca",
+                steps=steps,
+                B=size,
+            )
 
 
 def constrained(p: Params) -> Iterator[Spec]:
@@ -48,7 +55,12 @@ def constrained(p: Params) -> Iterator[Spec]:
     for level in p["levels"]:
         for steps, changes in STEPS.items():
             yield run(
-                limited(level, **changes), p, "cost_all", method="limit", U=level, steps=steps
+                limited(level, **changes),
+                p,
+                "cost_all",
+                method="limit",
+                U=level,
+                steps=steps,
             )
         for c in p["penalties"]:
             method = limited(level, penalty=c, **growth)
@@ -64,4 +76,12 @@ def run(algorithm: Any, p: Params, also: str, /, **labels: Label) -> Spec:
     if "c" in labels:
         reports = (*reports, "penalty")
     keep = ("cost", "accuracy", "norm", also, *reports)
-    return Spec(algorithm, problem, p["rounds"], seeds, p["every"], keep, labels=labels)
+    return Spec(
+        algorithm,
+        problem,
+        p["rounds"],
+        seeds,
+        p["every"],
+        keep,
+        labels=labels,
+    )

@@ -39,7 +39,12 @@ def turned() -> dict[Query, Query]:
     for split in SPLITS:
         for measure, method in (("order", "ssca"), ("order", "limit"), ("accuracy_order", "limit")):
             query = Query.of(measure, split=split, method=method)
-            found[query] = Query.of(measure, split=split, method=method, order="permuted")
+            found[query] = Query.of(
+                measure,
+                split=split,
+                method=method,
+                order="permuted",
+            )
     return found
 
 

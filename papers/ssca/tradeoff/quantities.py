@@ -66,12 +66,22 @@ def orders(traces: Traces) -> Iterator[Row]:
             np.array([final(run, metric) for run in runs.values()]) for metric in METRICS
         )
         yield row("order", correlation(costs, norms), **curve)
-        yield row("order", correlation(kit.permuted(costs), norms), **curve, order="permuted")
+        yield row(
+            "order",
+            correlation(kit.permuted(costs), norms),
+            **curve,
+            order="permuted",
+        )
         if method == "limit":
             levels = np.broadcast_to(np.array([*runs])[:, None], costs.shape)
             permuted = kit.permuted(accuracies)
             yield row("accuracy_order", correlation(levels, accuracies), **curve)
-            yield row("accuracy_order", correlation(levels, permuted), **curve, order="permuted")
+            yield row(
+                "accuracy_order",
+                correlation(levels, permuted),
+                **curve,
+                order="permuted",
+            )
 
 
 def correlation(x: Array, y: Array) -> Number:

@@ -22,7 +22,13 @@ STEPS = {"rho": PowerLaw(1.0), "gamma": PowerLaw(0.1), "batch_size": None}
 
 
 @lru_cache(maxsize=32)
-def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> Problem:
+def theorem_problem(
+    seed: int,
+    *,
+    pictures: int,
+    clients: int,
+    hidden: int,
+) -> Problem:
     r"""The network on scikit-learn's first digits, in float64, with its gradient in the metrics.
 
     `metrics`, on all pictures of all clients: `cost` F, `norm` $|w|^2$, `slope` $|\nabla F|$, and
