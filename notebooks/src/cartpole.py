@@ -171,13 +171,13 @@ report.runs_table(numbers, names, measures, health)
 # ### A check: without the constraint
 
 # %% tags=["hide-input", "nbval-check-output"]
-_ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
+check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
 if page.profile != "quick":
     reached = (traces["soft_no_constraint"].metrics["reward"].max(1) >= 195).all()
     check("without the constraint every seed reaches a reward of 195", reached)
     check("without the constraint the mean cost is above 60", numbers["soft_no_constraint.cost"].low > 60)
 never = (traces["soft_no_constraint"].info["sigma"] == 0).all()
-_ = check("with an infinite threshold no round works on the cost", never)
+check("with an infinite threshold no round works on the cost", never)
 
 # %% [markdown]
 # ## Table 1: compression
@@ -282,12 +282,12 @@ report.runs_table(numbers, swept, {"reward": "reward", "cost": "cost", "success"
 
 # %% tags=["hide-input", "nbval-check-output"]
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())
-_ = check("switching weights lie in [0, 1]", inside)
+check("switching weights lie in [0, 1]", inside)
 hard = traces["hard_fraction0.5"].info
 agree = ((hard["g_hat"] > page.tolerance) == (hard["sigma"] == 1)).all()
-_ = check("the weight of hard switching is 1 exactly when the estimate exceeds the threshold", agree)
+check("the weight of hard switching is 1 exactly when the estimate exceeds the threshold", agree)
 long = all((t.metrics["reward"] <= 200).all() for t in traces.values())
-_ = check("no episode is longer than 200 steps", long)
+check("no episode is longer than 200 steps", long)
 
 # %% [markdown]
 # ## Verdicts

@@ -123,7 +123,7 @@ if page.profile == "full":
     check("half of the policy gradient earns less over the run than no compression", cut["gradient"].high < whole.value)
     check("half of a message without feedback does not, at this number of seeds", cut["update"].high > whole.value)
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())
-_ = check("switching weights lie in [0, 1]", inside)
+check("switching weights lie in [0, 1]", inside)
 
 # %% [markdown]
 # ## Verdicts

@@ -286,7 +286,7 @@ def decline_agrees(data, method):
     return abs(from_table_1 - TABLE_4[data][method]) < 0.0051
 
 
-_ = check(
+check(
     "all nine numbers of Table 4 follow from those printed in Table 1",
     all(decline_agrees(data, method) for data in DATA for method in METHODS),
 )
@@ -469,7 +469,7 @@ squared = of_mixed.metrics["loss_1"][:, 0]
 negative_log = of_mixed.metrics["loss_2"][:, 0]
 check("all methods of a data set start from the same models", all(map(start_alike, by_data)))
 check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all(map(weights_in_range, by_data)))
-_ = check(
+check(
     "at the start the squared loss is less than a tenth of the negative log-likelihood",
     (10 * squared < negative_log).all(),
 )

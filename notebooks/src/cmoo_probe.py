@@ -113,7 +113,7 @@ h = C.sum(0)
 exact = gram_of(H.sum(0))
 lost = gram_of(R.sum(0)) - gram_of(R).sum(0)
 two_way = combine(gram_of(H), C, R @ (h - C).mT)
-_ = check(
+check(
     "two-way with the whole sum is G without the products of different clients' residuals",
     torch.allclose(25 * two_way, exact - lost),
 )
@@ -171,7 +171,7 @@ for (words, row), printed_mean in zip(TABLE_3.items(), printed_means, strict=Tru
     mean = sum(row) / 4
     if abs(mean - printed_mean) > 0.0051:
         other_means[words] = round(mean, 4)
-_ = check(
+check(
     "the printed means of Table 3 follow from their entries, except for two-way, top-k (4.3725)",
     other_means == {"two-way, top-k": 4.3725},
 )

@@ -142,7 +142,7 @@ if page.profile == "full":
     for data, title in GREY.items():
         change = change_from_ten(data, "fedcmoo") - change_from_ten(data, "fsmgda")
         changes[title] = mean(change, "points")
-    _ = check(
+    check(
         "twenty local steps instead of ten: the change of the lead is open on both data sets",
         all(change.low < 0 < change.high for change in changes.values()),
         "; ".join(f"{title} {change.text()}" for title, change in changes.items()),
@@ -160,7 +160,7 @@ gram = torch.eye(2, dtype=torch.float64)
 losses = torch.tensor([1.0, 0.4], dtype=torch.float64)
 equal_first, _ = Preference(ratios=(1.0, 1.0))(gram, losses).weights
 unequal_first, _ = Preference(ratios=(1.0, 4.0))(gram, losses).weights
-_ = check(
+check(
     "the weight is on the first loss for equal preference, on the second for 1 : 4",
     equal_first > 0.5 > unequal_first,
 )

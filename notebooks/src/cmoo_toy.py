@@ -187,7 +187,7 @@ try:
     bounds.corollary(bounds.Setting(b=1.0, tau=1, T=3))
 except ValueError as error:
     print(error)
-_ = check("tau T = 4: it is at the limit", abs(over_limit(2, 2) - 1) < 1e-12)
+check("tau T = 4: it is at the limit", abs(over_limit(2, 2) - 1) < 1e-12)
 
 # %% [markdown]
 # ## Where preferences stop
@@ -283,7 +283,7 @@ check(
     f_1["scalarized"] < min(f_1["fedcmoo"], f_1["fsmgda"]),
 )
 check("    and a higher F_2", f_2["scalarized"] > max(f_2["fedcmoo"], f_2["fsmgda"]))
-_ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(weight_1) < 0.1)
+check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(weight_1) < 0.1)
 
 # %% [markdown]
 # ## Where the paper and its code differ
@@ -305,7 +305,7 @@ check(
     "randomized SVD: ninety draws are no better than ten, within 10 %",
     abs(low_rank_90 / low_rank_10 - 1) < 0.1,
 )
-_ = check(
+check(
     "scaled masks: nine times the draws, a third of the error, within 10 %",
     abs(3 * masked_90 / masked_10 - 1) < 0.1,
 )
@@ -330,7 +330,7 @@ displayed(errors.round(3))
 one_way, two_way, authors_code, local_gram = errors.to_numpy()
 check("two-way is better than one-way", (two_way < one_way).all())
 check("the code's second term is worse than Algorithm 6's", (authors_code > two_way).all())
-_ = check("the clients' own Gram matrices alone are worst", (local_gram > one_way).all())
+check("the clients' own Gram matrices alone are worst", (local_gram > one_way).all())
 
 # %% [markdown]
 # **The weights are not those of the minimum norm.** To minimize $w^\top Gw$ with the normalised Gram matrix $G$, the

@@ -107,7 +107,7 @@ print(source(traces))
 answers = torch.tensor([[3.0, 4.0, 1.0, 4.0], [1.0, 4.0, 3.0, 4.0]])  # sum, count of men; of women
 single_gaps = [combine_gaps(a.unsqueeze(0))[0] for a in answers]
 check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum(single_gaps) / 2 == 0.5)
-_ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
+check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
 
 # %% [markdown]
 # No theorem of the paper applies to Figure 7, because the pooled $g$ is not a mean of client functions $g_j$ and the

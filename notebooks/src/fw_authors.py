@@ -140,7 +140,7 @@ report.runs_table(numbers, pairs, {"best": "FedFW minus FedDR, best round", "acc
 rows = authors_rows(10, 10)
 counts = rows.y.bincount().tolist()
 check("ten users have the rows of the authors' generator", rows.sizes[:3] == (9545, 855, 2180), f"{len(rows.y)} rows")
-_ = check("ten users have the labels of this generator", counts[:3] == [17913, 1645, 477])
+check("ten users have the labels of this generator", counts[:3] == [17913, 1645, 477])
 
 # %% [markdown]
 # ## Verdicts

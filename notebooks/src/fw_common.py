@@ -59,7 +59,7 @@ report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "acc
 
 # %% tags=["nbval-check-output"]
 leads = [numbers[f"{cell}.best"] for cell in cells.values() if f"{cell}.best" in numbers]
-_ = check("every lead is paired split by split", leads and all(len(lead.per_seed) == len(page.seeds) for lead in leads))
+check("every lead is paired split by split", leads and all(len(lead.per_seed) == len(page.seeds) for lead in leads))
 
 # %% [markdown]
 # ## All printed values

@@ -178,7 +178,7 @@ weights = answer[: 32 * small.pixels].view(32, -1)
 biases = answer[32 * small.pixels :][:32]
 cell = biases.abs().argmax()
 ratios = weights[cell] / biases[cell]
-_ = check(
+check(
     "ratios of entries of this answer are the picture",
     torch.allclose(ratios, client.heldout[0].flatten()),
 )

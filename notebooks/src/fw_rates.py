@@ -96,7 +96,7 @@ answers = {
     x: [float(problem.set.lmo(torch.tensor([2 * (x - a)]))) for a in (3, -1)]
     for x in (-0.9, 0.0, 0.9)
 }
-_ = check(
+check(
     "the mean of the answers is 0 at -0.9, 0 and 0.9", all(sum(two) == 0 for two in answers.values())
 )
 

@@ -114,7 +114,7 @@ report.runs_table(at_paper.numbers, differences, shown, at_paper.health)
 
 # %% tags=["nbval-check-output", "hide-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values())
-_ = check("all models lie in their balls", inside)
+check("all models lie in their balls", inside)
 
 # %% [markdown]
 # ## Verdict

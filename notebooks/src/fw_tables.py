@@ -163,7 +163,7 @@ report.runs_table(numbers, faster, {"rounds": "rounds of FedFW+ minus rounds of 
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)
 check("all models of protocol (a) lie in their balls", inside)
 gaps = all(t.metrics["gap"].min() >= -1e-5 for t in traces.values() if "gap" in t.metrics)
-_ = check("no Frank-Wolfe gap is negative", gaps)
+check("no Frank-Wolfe gap is negative", gaps)
 
 # %% [markdown]
 # ## Verdicts

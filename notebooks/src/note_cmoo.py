@@ -434,7 +434,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(20, 5), draws=(20_000, 2000, 20)))
+settle(globals(), seed=0, instances=(20, 5), draws=(20_000, 2000, 20))
 rng = np.random.default_rng(seed)
 text = f"on {instances} instances"
 
@@ -496,7 +496,7 @@ check(
     min(falls) >= 0.5,
 )
 check("not always by |v|^2 / L", min(falls) < 1)
-_ = check(
+check(
     "a Pareto stationary point: the mean of the noisy step is 1/2",
     abs(mean_step - 0.5) < 1e-12,
 )
@@ -526,7 +526,7 @@ equal_columns = np.tile(column, 5)
 sides_of_equal = lemma_1_sides(equal_columns, np.ones(5) / 5)
 
 check(f"all three hold on {3 * instances} instances", np.max(sides) <= 1)
-_ = check(
+check(
     "equal columns: three equalities to 1e-12",
     np.allclose(sides_of_equal, 1, rtol=0, atol=1e-12),
 )
@@ -596,7 +596,7 @@ check(
     ratios["|E|"].between(0.5, 1).all(),
 )
 check(f"Lemma 3: E|E w|^2 <= S_1 {text}", ratios["|E w|^2"].max() <= 1)
-_ = check(
+check(
     "    within 10 % of equality for equal columns with common randomness",
     ratios["|E w|^2, common"].between(0.9, 1.1).all(),
 )
@@ -683,7 +683,7 @@ check(
     "    with half of the last term, Lemma 5 fails",
     regret > 0.9 * weight_regret(exact, beta),
 )
-_ = check(
+check(
     f"one factor: E tr(Y'Y) - tr G is E|E|^2, within 5 standard errors {text}",
     worst["bias"] < 5,
 )
@@ -741,7 +741,7 @@ check(
     "    for tau = 1 the printed bound holds",
     16 <= step_square(replace(case, tau=1)) == 17,
 )
-_ = check(f"random waves: below the corrected bound {text}", max(ratios) <= 1)
+check(f"random waves: below the corrected bound {text}", max(ratios) <= 1)
 
 # %% [markdown]
 # **Lemma 7.** We check {eq}`eq-cmoo-lemma7` for $u=e_k$ on random waves with $\sigma_l=\frac12$. To show that our
@@ -785,7 +785,7 @@ check(
     max(longer_steps + shorter_steps) <= 1 + 1e-9,
 )
 check("    and above 0.999 of our bound for the shorter step", min(shorter_steps) > 0.999)
-_ = check(
+check(
     "our bound is below the printed one by a factor above 1.4, tau = 2..199, sigma_l = 0, b, 10 b",
     min(gains) > 1.4,
     f"{min(gains):.2f} to {max(gains):.2f}",
@@ -843,7 +843,7 @@ check(
 check(
     "all three bounds fall as T^-1/2, to 1e-9", np.allclose(bound_powers, -0.5, atol=1e-9)
 )
-_ = check(
+check(
     f"the measured slope over the last doubling of T is -1/2, to {margin:g}",
     abs(slopes[-1] + 0.5) < margin,
     f"log-log slope {slopes[0]:.2f} over the first, {slopes[-1]:.2f} over the last",
@@ -900,7 +900,7 @@ check(
     "mean |F'|^2 over (b^2 + C_1^2) / sqrt(T) is 5, 25, 50 for T = 100, 2500, 10000",
     np.allclose(without_delta, [5, 25, 50]),
 )
-_ = check(
+check(
     "    the theorem, with delta, holds, within a factor 3",
     min(with_delta) > 1 / 3 and max(with_delta) <= 1,
 )
@@ -949,7 +949,7 @@ check(
     errors["without sym"].min() > 0.05,
 )
 check("    the error is antisymmetric, to 1e-12", 2 * errors["with sym"].max() < 1e-12)
-_ = check("    and w'Gw does not see it, to 1e-12", errors["of w'Gw"].max() < 1e-12)
+check("    and w'Gw does not see it, to 1e-12", errors["of w'Gw"].max() < 1e-12)
 
 # %% [markdown]
 # The checks are in {download}`note_cmoo.py <src/note_cmoo.py>`.

@@ -302,7 +302,7 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(40, 6), rounds=(1000, 200)))
+settle(globals(), seed=0, instances=(40, 6), rounds=(1000, 200))
 seeds = range(seed, seed + instances)
 N = 8
 
@@ -367,7 +367,7 @@ for n in (8, 3):
         f"n = {n} of {N}: the virtual iterate moves by the uncompressed step, to 1e-10",
         max(identity_errors(n)) < 1e-10,
     )
-_ = check(
+check(
     "with the sign of the residual reversed, this fails",
     min(max(identity_errors(n, sign=-1)) for n in (8, 3)) > 0.1,
 )
@@ -434,7 +434,7 @@ for q, values in lengths.items():
         f"q = {q}: message norm {expected:.2f} EG after 1/q rounds",
         max(abs(length - expected) for length in values[100:]) < 1e-9,
     )
-_ = check("2 EG is exceeded for q = 0.1 and q = 0.01", min(lengths[0.1][-1], lengths[0.01][-1]) > 2)
+check("2 EG is exceeded for q = 0.1 and q = 0.01", min(lengths[0.1][-1], lengths[0.01][-1]) > 2)
 
 # %% [markdown]
 # **The theorem.** We compare the regret with $B(\Gamma)$ and count the $\epsilon$-solutions, with $\eta(\Gamma)$ and
@@ -506,7 +506,7 @@ grid = list(
         (1.0, 2.0, 50.0),  # N / n
     )
 )
-_ = check(
+check(
     f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} settings)",
     all(gamma_partial_direct(*at) <= gamma_partial(*at) for at in grid),
 )
@@ -535,7 +535,7 @@ check(
     f"f gap <= eps = {rate.tolerance:.1f} and g <= eps",
     max(metrics["f_gap"], metrics["g"]) <= rate.tolerance,
 )
-_ = check(
+check(
     f"g - g(w*) = {metrics['g_gap']:.2f} is more than four times eps",
     metrics["g_gap"] > 4 * rate.tolerance,
 )
@@ -558,7 +558,7 @@ constants = [sqrt(2 * gamma_feedback(1, q, q0) * q0 * q) for q, q0 in product(sh
 
 check(f"all clients: the exponent of 1/q is {all_clients:.2f}", abs(all_clients - 0.5) < 0.01)
 check(f"sampled clients: the exponent of 1/q is {sampled_clients:.2f}", abs(sampled_clients - 1) < 0.01)
-_ = check(
+check(
     "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings; 5 is not enough",
     5 < max(constants) <= 6,
 )

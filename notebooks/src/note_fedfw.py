@@ -422,7 +422,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(10, 3), runs=(400, 100, 5)))
+settle(globals(), seed=0, instances=(10, 3), runs=(400, 100, 5))
 rng = np.random.default_rng(seed)
 line = box(-1.0, 1.0)
 
@@ -480,7 +480,7 @@ check(
     "    step 6 as printed agrees with this mean if all clients take part",
     step_6_errors[1.0, "n"] < 1e-12,
 )
-_ = check(
+check(
     "    if only some take part, it is off by more than 0.2, whether divided by n or by their number",
     some_take_part > 0.2,
 )
@@ -521,7 +521,7 @@ check(
     "    this is within 0.01 of lambda / (lambda + 2), the minimizer of the penalized sum",
     np.allclose(fedfw_ends, penalized, atol=0.01),
 )
-_ = check(
+check(
     "FedFW+ ends at 0.987, 0.999, 1.000",
     np.allclose(fedfw_plus_ends, [0.987, 0.999, 1.0], atol=0.001),
 )
@@ -602,7 +602,7 @@ check(
     f"the bound of F at the mean, with zeta, holds {points}",
     worst["F(mean) - bound"] <= 1e-12,
 )
-_ = check(
+check(
     "    |Y*| is at most zeta / sqrt(n), and more than a third of it on some instance",
     1 / 3 < worst["dual / (zeta / sqrt n)"] <= 1,
 )
@@ -678,7 +678,7 @@ check(
     "    with the best penalty it is below a third of (38)",
     table["ours / (38)"]["best"] < 1 / 3,
 )
-_ = check(
+check(
     "the best penalty yields the corollary's constants, to 1e-12",
     max(corollary_errors) < 1e-12,
 )
@@ -727,7 +727,7 @@ for lam0 in (1.0, 3.0):
     excess = edge.value(path.server[-1, 0]) - least
     limits.append(lam0 * np.sqrt(T) * excess)
 
-_ = check(
+check(
     "lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3",
     np.allclose(limits, 4, rtol=0.05),
 )
@@ -801,7 +801,7 @@ check(
     f"random instances: both bounds hold for q = 1, 0.5, 0.2, 0.05 in {T} rounds",
     worst.max() <= 1,
 )
-_ = check(
+check(
     "    the fewer clients take part, the larger is the excess, after 100 rounds and at the end",
     (growth > 0).all(axis=None),
 )
@@ -856,7 +856,7 @@ check(
     "the bounds hold in all rounds",
     (measured.h <= h_bound).all() and (measured.distance <= dist_bound).all(),
 )
-_ = check(
+check(
     "    the distance is at least a tenth of its bound at the end",
     measured.distance[-1] > 0.1 * dist_bound[-1],
 )

@@ -210,13 +210,11 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(
-    settle(
-        globals(),
-        seed=0,
-        instances=(4, 2),
-        horizons=([16, 64, 256, 1024, 4096], [16, 64, 256], 2),
-    )
+settle(
+    globals(),
+    seed=0,
+    instances=(4, 2),
+    horizons=([16, 64, 256, 1024, 4096], [16, 64, 256], 2),
 )
 rng = np.random.default_rng(seed)
 
@@ -289,7 +287,7 @@ check(
     f"the bound of the gap at the mean, with zeta and with G, holds {text}",
     worst[["mean", "mean, with G"]].max() <= 1e-9,
 )
-_ = check(
+check(
     "    at some points the gap at the mean exceeds the surrogate's gap by a twentieth of K dist or more",
     worst["growth / K dist"] > 0.05,
 )
@@ -353,7 +351,7 @@ check(
     table["ours / (62)"].max() < 0.5,
 )
 check("the best penalty gives the corollary's constants, to 1e-9", corollary_error < 1e-9)
-_ = check(
+check(
     "the smallest gap falls at least like T^(-1/3) for the penalties 1 and best, in the median",
     max(powers["1"], powers["best"]) < -1 / 3,
 )
@@ -418,7 +416,7 @@ check(
     "    (65) is smaller than our bound of the surrogate's gap, by less than a tenth",
     0.9 < frame["(65) / ours"].min() < 0.999,
 )
-_ = check(
+check(
     "the fewer clients take part, the larger is the smallest mean gap",
     smallest_gap[1.0] < smallest_gap[0.5] < smallest_gap[0.1],
 )

@@ -273,7 +273,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(4, 2, 2), runs=(100, 30, 6)))
+settle(globals(), seed=0, instances=(4, 2, 2), runs=(100, 30, 6))
 rng = np.random.default_rng(seed)
 
 
@@ -387,7 +387,7 @@ check(
     "    without averaging the error stays: its mean over the last tenth of the rounds is above half of that over the first tenth",
     plain_error[-tenth:].mean() > 0.5 * plain_error[:tenth].mean(),
 )
-_ = check(
+check(
     "the excess falls at least like t^(-1/3) for the penalty 0.1",
     max(excess_powers) < -1 / 3,
 )
@@ -474,7 +474,7 @@ check(
 check(
     "    and it comes within 10 % of this bound", max(recursion_ratios[1 / 3][-10:]) > 0.9
 )
-_ = check(
+check(
     "(67): dist^2 is 20000, and the right side is 6100 within 100",
     abs(square_distance - 20_000) < 1e-6 and abs(bound_67 - 6100) < 100,
 )
@@ -581,7 +581,7 @@ check(
     "    but adds less than 0.1 to this excess",
     end["constant error"] < end["m = 1"] + 0.1,
 )
-_ = check(
+check(
     "the turned oracle: the bound holds with the largest error that was measured",
     measured_slip.min() >= 0 and (tilted_h <= tilted_bound).all(),
 )
@@ -627,7 +627,7 @@ for norm in (1, 2) * (instances // 2):
         ratios.append(mean_surrogate_gap / surrogate_bound)
         ratios.append(mean_gap / gap_bound)
 
-_ = check("both bounds hold, for the means over the rounds", max(ratios) <= 1)
+check("both bounds hold, for the means over the rounds", max(ratios) <= 1)
 
 # %% [markdown]
 # The checks are in {download}`note_fedfw_sto.py <src/note_fedfw_sto.py>`.

@@ -286,7 +286,7 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(48, 12), rounds=(100, 40)))
+settle(globals(), seed=0, instances=(48, 12), rounds=(100, 40))
 seeds = range(seed, seed + instances)
 instance = cache(varied_norms)  # its reference solution is computed once
 problems = [instance(s) for s in seeds]
@@ -307,7 +307,7 @@ for E in (1, 2, 5, 10):
         kept.all(),
     )
 far = drift_sum(random_norms(seed, distance=1e4), 10, lr=0.05)
-_ = check(
+check(
     "far from the solution the sum is 285 for E = 10, to one part in a thousand",
     abs(far / 285 - 1) < 1e-3,
 )
@@ -327,7 +327,7 @@ check(
     f"left <= right in {len(LEMMA_1_CASES)} cases on each of {instances} instances",
     all(map(lemma_1_holds, problems)),
 )
-_ = check(
+check(
     "at a kink: left <= right, but not without Young's terms",
     right - youngs_terms < left <= right,
 )
@@ -387,7 +387,7 @@ check(
     regret_ratios(1, "Gamma_direct").max() > 0.8,
 )
 at_two = [regret_ratios(2, name).max() for name in ("2E^2", "Gamma_0", "Gamma_direct")]
-_ = check(
+check(
     "the largest regret / B grows from 2E^2 to Gamma_0 to Gamma_direct at E = 2",
     at_two[0] < at_two[1] < at_two[2],
 )
@@ -411,7 +411,7 @@ check(
     "E = 1: B(Gamma_direct) = DG / sqrt(T), for T = 1 to 10^4",
     all(abs(direct_bound(T) * sqrt(T) - 6) < 1e-9 for T in (1, 10, 10_000)),
 )
-_ = check(
+check(
     "B(2E^2) = 2 DG sqrt(E / T), for E = 1, 5, 50",
     all(abs(stated_bound(E) - 12 * sqrt(E / 100)) < 1e-9 for E in (1, 5, 50)),
 )
@@ -422,7 +422,7 @@ _ = check(
 
 # %% tags=["hide-input", "nbval-check-output"]
 caught = [outcomes[E]["2E^2"].regret.mean(-1) > 0 for E in outcomes]
-_ = check("a planted sign error is caught on more than half of the runs", np.mean(caught) > 0.5)
+check("a planted sign error is caught on more than half of the runs", np.mean(caught) > 0.5)
 
 # %% [markdown]
 # **The theorem itself.** In the runs of the check of the regret, $\bar w$ is an $\epsilon$-solution.
@@ -451,7 +451,7 @@ for name in versions:
 # %% tags=["hide-input", "nbval-check-output"]
 workshop = workshop_theorem_1(Setting(D=5.0, G=5.0, E=5, T=100, N=10, qu=9.0)).tolerance
 unified = theorem_6(Setting(D=5.0, G=5.0, E=5, T=500, N=20, q=0.1, q0=0.1)).tolerance
-_ = check(
+check(
     f"thresholds {workshop:.1f} (W, 0.1 used) and {unified:.0f} (F, 0.05 used)",
     workshop > 11 and unified > 54,
 )

@@ -445,7 +445,7 @@ from papers.kit.claims import check
 from papers.kit.parameters import settle
 from papers.kit.quantities import curves
 
-globals().update(settle(globals(), seed=0, instances=(48, 9), rounds=(1000, 200), trials=(20_000, 2000)))
+settle(globals(), seed=0, instances=(48, 9), rounds=(1000, 200), trials=(20_000, 2000))
 seeds = range(seed, seed + instances)
 instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
@@ -487,7 +487,7 @@ check(
     "F's bound is twice Hoeffding's, and more than 3 times the largest of the three quantiles",
     bound_printed == 2 * bound_hoeffding and bound_printed > 3 * max(quantiles.values()),
 )
-_ = check(
+check(
     "a proxy four times smaller than Hoeffding's is exceeded (always)",
     quantiles["always"] > bound_too_small,
 )
@@ -534,7 +534,7 @@ check(
     f"largest error of 100 rounds within the bound in at least 90 % of {query_trials} trials",
     share(largest_errors <= bound_7) >= 0.9,
 )
-_ = check("within half the bound in fewer than 90 %", share(largest_errors <= bound_7 / 2) < 0.9)
+check("within half the bound in fewer than 90 %", share(largest_errors <= bound_7 / 2) < 0.9)
 
 # %% [markdown]
 # **One sample for both: the increment.** Lemma 4 needs
@@ -558,7 +558,7 @@ bound_4 = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6)
 
 check("the mean is 0 if another sample judges, to 1e-12", abs(mean_two_samples) < 1e-12)
 check("the mean is above 0.1 if the same sample judges", mean_one_sample > 0.1)
-_ = check(
+check(
     "the sum of 3000 rounds with one sample exceeds Lemma 4's bound, as printed, at delta = 1e-6",
     terms.sum() > bound_4,
 )
@@ -608,7 +608,7 @@ check(
     f"a second sample: it is met on all {repeats}",
     (gap_two_samples <= rate.accuracy).all(),
 )
-_ = check(
+check(
     "the bound for one sample is larger than any gap there can be, and is met",
     bound_one_sample > 1 > gap_one_sample.max(),
 )
@@ -671,7 +671,7 @@ check(
     (g_printed > epsilon + s / 2).all(),
 )
 check(f"g(w_bar) <= eps + r on all {repeats} runs", (g_printed <= epsilon + r).all())
-_ = check(
+check(
     f"corrected threshold: g(w_bar) <= the promise on all {repeats} runs",
     (g_corrected <= corrected.accuracy).all(),
 )
@@ -746,7 +746,7 @@ for name, rate in rates.items():
     check(f"{name}: promise met on {met:.0%} of {instances} runs, 90 % wanted", met >= 0.9)
 printed = rates["printed"].accuracy
 ours = rates["ours"].accuracy
-_ = check(
+check(
     "ours is less than half of the printed one, and below the largest g at the start",
     ours < min(printed / 2, start),
     f"promises {ours:.2f} and {printed:.2f}, start {start:.2f}",
@@ -785,7 +785,7 @@ for _ in range(100):
     residual = residual + step - message
 printed = residual_bound(1, 0.1, 0.1, 1.0, "printed")
 corrected = residual_bound(1, 0.1, 0.1, 1.0, "corrected")
-_ = check(
+check(
     "EG = 0.1, one client: the residual exceeds Lemma 9 as printed, and keeps the corrected bound",
     printed < residual.norm() <= corrected,
 )
@@ -814,7 +814,7 @@ def error_of_the_identity(clients):
 
 
 check("distinct clients 0 and 1: nothing, to 1e-10", error_of_the_identity([0, 1]) < 1e-10)
-_ = check("client 0 drawn twice: more than 0.1 is left", error_of_the_identity([0, 0]) > 0.1)
+check("client 0 drawn twice: more than 0.1 is left", error_of_the_identity([0, 0]) > 0.1)
 
 # %% [markdown]
 # **Leaving the set.** We check whether some $w_t$ leaves a ball or a box around the start; neither contains the
@@ -840,7 +840,7 @@ sent = torch.stack([TopK(0.1)(row) for row in x - w])
 check("a ball and Top-K: some w_t is outside", not stays_inside(Ball(1.0), TopK(0.1)))
 check("a box and Top-K: none", stays_inside(box, TopK(0.1)))
 check("a box and unscaled Rand-K: none", stays_inside(box, RandK(0.1, scaled=False)))
-_ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
+check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
 
 # %% [markdown]
 # **Theorem 1 (ii).** A run on the following problem violates the printed $g(\bar w)-g(w^*)\le\epsilon$. Two clients in
@@ -866,7 +866,7 @@ check(
     "f(w_bar) - f* <= eps and g(w_bar) <= eps",
     max(metrics["f_gap"], metrics["g"]) <= rate.tolerance,
 )
-_ = check(
+check(
     "g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2",
     metrics["g_gap"] > 4 * rate.tolerance,
 )
@@ -922,7 +922,7 @@ excess_proofs = estimate_error(replace(case, delta=0.05 / 3))
 excess_contributions = 2 * excess_proofs
 rate = theorem_1_partial(case)
 excess_theorem_1 = rate.accuracy - rate.tolerance
-_ = check(
+check(
     "the four versions of the excess over eps at T = 500, sigma = 0.5, n = 4",
     excess_contributions > excess_theorem_1 > excess_proofs > 0,
     f"contribution list {excess_contributions:.2f}, Theorem 1 {excess_theorem_1:.2f}, proofs {excess_proofs:.2f}, "

@@ -144,7 +144,7 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(5000, 500)))
+settle(globals(), seed=0, instances=(5000, 500))
 
 
 def random_gradients(number):
@@ -192,7 +192,7 @@ check(
     "|K_loc| <= sqrt(2 V_f V_g), without K_glob = 0, fails on more than a third of them",
     (local > bound).mean() > 1 / 3,
 )
-_ = check("a planted sign error is caught on every instance", min(errors_of_wrong_sign) > 1)
+check("a planted sign error is caught on every instance", min(errors_of_wrong_sign) > 1)
 
 # %% [markdown]
 # **Tightness.** We compute the ratio of the two sides of {eq}`eq-skew-bound` for the drifts of {prf:ref}`skew-tight`.
@@ -216,7 +216,7 @@ check(
     "orthogonal drifts: the ratio to the bound is 1, to 1e-12",
     abs(ratio_to_bound(x, y) - 1) < 1e-12,
 )
-_ = check(
+check(
     "drifts at 60 degrees: the ratio is sqrt(3) / 2",
     abs(ratio_to_bound(x, y_slanted) - sqrt(3) / 2) < 1e-12,
 )
@@ -232,7 +232,7 @@ for number in range(seed, seed + 10):
     at_solutions.append(skewness(*client_gradients(problem, solution)))
 
 check("at 10 solutions K_glob is 0, to 1e-4", all(k.glob < 1e-4 for k in at_solutions))
-_ = check(
+check(
     "    and K_loc is not 0, and is below the bound",
     all(0.01 < k.local < k.bound + 1e-4 for k in at_solutions),
 )
@@ -286,7 +286,7 @@ check(
     all(turning["hard", E] > 1.1 for E in (1, 5, 20)),
 )
 check("soft, E = 1: the model is the same, to 1e-12", model_change["soft", 1] < 1e-12)
-_ = check(
+check(
     "soft, E = 5, 20: the model changes",
     all(model_change["soft", E] > 1e-3 for E in (5, 20)),
     f"by {model_change['soft', 5]:.2f} and {model_change['soft', 20]:.2f}",

@@ -370,7 +370,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(48, 6, 2), rounds=(100, 40), tries=(200, 60, 5)))
+settle(globals(), seed=0, instances=(48, 6, 2), rounds=(100, 40), tries=(200, 60, 5))
 seeds = range(seed, seed + instances)
 instance = cache(varied_norms)  # its reference solution is computed once
 
@@ -400,7 +400,7 @@ check(
     "our limit is (2/3)/eps at E = 1 and 2, and 0.504/eps at E = 100",
     reached and round(ours[100], 3) == 0.504,
 )
-_ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
+check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% [markdown]
 # **The ramp and the excess.** We try {prf:ref}`soft-lemma-ramp` at random values of $g(w_t)$. We also compute the
@@ -425,7 +425,7 @@ errors = []
 for beta, limit in product((0.1, 0.5, 2), (0.3, 0.9)):
     largest = np.max((1 - a) / beta - (1 - limit) / a)
     errors.append(abs(max(0, largest) - soft_excess(1.0, limit, beta)))
-_ = check(f"the excess is the maximum over a in all {len(errors)} cases, to 1e-6", max(errors) < 1e-6)
+check(f"the excess is the maximum over a in all {len(errors)} cases, to 1e-6", max(errors) < 1e-6)
 
 # %% [markdown]
 # **F Theorem 5 and W appendix A.3 on random instances.** We check that $\bar w$ is an $\epsilon$-solution, and that the
@@ -494,7 +494,7 @@ for E, outcomes in uncompressed.items():
         )
 printed = uncompressed[1]["printed"]
 corrected = uncompressed[1]["corrected"]
-_ = check(
+check(
     "half of these limits on the regret is exceeded on some instance at E = 1",
     printed.regret.max() / printed.method.tolerance > 5 / 16
     and corrected.regret.max() / corrected.method.tolerance > 5 / 32,
@@ -582,7 +582,7 @@ check(
     f"the factor exceeds 1 in {len(downlinks_above)} of {len(factors)} settings, all without downlink compression",
     set(downlinks_above) == {1.0},
 )
-_ = check("and it never exceeds 3/2", max(factors.values()) < 1.5)
+check("and it never exceeds 3/2", max(factors.values()) < 1.5)
 
 # %% tags=["hide-input"]
 table = pd.Series(factors).rename_axis(["E", "q", "q0"]).unstack("q0")
@@ -632,7 +632,7 @@ for (E, T), ratios in worst.items():
     )
     check("    the printed promise holds from beta eps = 2/3 on", max(proved) <= 1)
     check("    and fails at beta eps = 0.05 to 0.3", min(small) > 1)
-_ = check(
+check(
     "at beta eps = 1/2 it still fails for E = 1",
     max(worst[1, 10][0.5], worst[1, 40][0.5]) > 1,
 )

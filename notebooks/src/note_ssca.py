@@ -393,7 +393,7 @@ from papers.kit.display import displayed
 from papers.kit.parameters import settle
 from papers.ssca.checks import bias, binned_means, power_law, ripples, ssca
 
-globals().update(settle(globals(), seed=0, runs=(100, 20)))
+settle(globals(), seed=0, runs=(100, 20))
 rng = np.random.default_rng(seed)
 
 # %% [markdown]
@@ -435,7 +435,7 @@ check(
     "the weights N_i / (B N) are unbiased, to 1e-12",
     np.abs(mean - samples.mean(0)).max() < 1e-12,
 )
-_ = check(
+check(
     "the variance is the formula's, to 1e-12", abs(measured_variance - formula) < 1e-12
 )
 
@@ -521,7 +521,7 @@ check(
     "the weights rho / kappa give the exact minimizer of (3), to 1e-12",
     minimizer_errors.max() < 1e-12,
 )
-_ = check(
+check(
     "momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12",
     max(momentum_errors) < 1e-12,
 )
@@ -562,7 +562,7 @@ check(
     "gamma / rho is 0.79, 1.19, 0.79 at 100 and 0.50, 0.75, 0.50 at 10^6",
     np.allclose(ratios, [[0.79, 0.50], [1.19, 0.75], [0.79, 0.50]], atol=0.01),
 )
-_ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951) < 1e-3)
+check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951) < 1e-3)
 
 # %% tags=["hide-input"]
 displayed(table.round(2))
@@ -611,7 +611,7 @@ check(
     "    in the end, the larger the exponent of rho, the smaller the error, by a fifth or more each time",
     all(smaller < 0.8 * larger for smaller, larger in pairwise(last.values())),
 )
-_ = check("no averaging: the error does not fall below 3/4", ratio["no averaging"] > 0.75)
+check("no averaging: the error does not fall below 3/4", ratio["no averaging"] > 0.75)
 
 # %% tags=["hide-input"]
 fig = plot.figure((5.2, 3.4))
@@ -677,7 +677,7 @@ check(
     max(lemma_3) <= 1e-12,
 )
 check("Lemma 4 in all rounds of all runs", max(lemma_4) <= 1e-12)
-_ = check(
+check(
     "the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6",
     np.allclose(roots, 0.45, rtol=0, atol=0.005),
 )
@@ -774,7 +774,7 @@ check(
     "point 2: the sum of gamma |grad F|^2 is below its bound",
     (table["sum gamma |F'|^2"] <= table["bound"]).all(),
 )
-_ = check(
+check(
     "the weighted mean falls with T, Y's exponents included",
     (table["weighted mean"] < 0.6 * table["mean, T / 10"]).all(),
 )

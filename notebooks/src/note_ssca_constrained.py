@@ -382,7 +382,7 @@ from papers.ssca.checks import (
     ssca,
 )
 
-globals().update(settle(globals(), seed=0, instances=(1000, 300, 100)))
+settle(globals(), seed=0, instances=(1000, 300, 100))
 rng = np.random.default_rng(seed)
 
 
@@ -485,7 +485,7 @@ check(
 )
 check("A <= U gives w = 0", np.abs(w[p.A[:, 0] <= 0]).max() == 0)
 check("the dual is concave: no chord above it", bend.min() > -1e-12)
-_ = check(
+check(
     "fedlib.solvers.interior_point gives the same w, to 1e-12",
     np.abs(library_w - w[:100]).max() < 1e-12,
 )
@@ -535,7 +535,7 @@ check("the dual never falls", min(ascents) > -1e-12)
 check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
 check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
 check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
-_ = check(
+check(
     "fedlib.solvers.interior_point, by interior points: gap below 1e-9",
     max(library_gaps) < 1e-9,
 )
@@ -604,7 +604,7 @@ check(
     kkt_error < 1e-4 and 0 < multiplier < c,
 )
 check("all runs end within 0.15 of this KKT point", distances.max() < 0.15)
-_ = check(
+check(
     "the server's multiplier is within 15 % of it, in the mean of the runs",
     abs(path.nu[-50:].mean() / multiplier - 1) < 0.15,
 )
@@ -742,7 +742,7 @@ check(
     "    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002",
     abs(slack[1.5]) < 2e-3 and abs(slack[20]) < 2e-3,
 )
-_ = check(
+check(
     "    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1",
     max(end_errors) < 0.01,
 )
@@ -806,7 +806,7 @@ check(
     shortest_cubic > 1 - 1e-9,
 )
 check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
-_ = check(
+check(
     "-w^4: shortest feasible point near 1, and a maximum of (27)",
     shortest_quartic > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12,
 )

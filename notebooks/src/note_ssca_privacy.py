@@ -123,14 +123,12 @@ from papers.kit.display import displayed
 from papers.kit.parameters import settle
 from papers.ssca.leaks import case, combined, fibre, network_gradients, rank, recover
 
-globals().update(
-    settle(
-        globals(),
-        seed=0,
-        instances=(20, 4),
-        pictures=("mnist", "digits"),
-        hidden=(128, 32),
-    )
+settle(
+    globals(),
+    seed=0,
+    instances=(20, 4),
+    pictures=("mnist", "digits"),
+    hidden=(128, 32),
 )
 rng = np.random.default_rng(seed)
 
@@ -175,7 +173,7 @@ check(
     max(recovery_errors) < 1e-8,
 )
 check("B = 4, 12: the samples lie in the row space, to 1e-6", farthest < 1e-6)
-_ = check("B = 15 > J: the samples do not", min(distances[15]) > 1e-3)
+check("B = 15 > J: the samples do not", min(distances[15]) > 1e-3)
 
 # %% [markdown]
 # **Counting and rank.** With $J=6$, $K=5$ and $L=3$ there are $d=48$ equations. For known labels we compute the rank of
@@ -216,7 +214,7 @@ check(
     "Y's network: d = 101632, and 784 B <= d - 128 up to B = 129",
     d == 101632 and largest_batch == 129,
 )
-_ = check(
+check(
     "    the clients' view has 9484, 6084, 6084 free dimensions for B = 10, 100, 1000",
     free == [9484, 6084, 6084],
 )
@@ -318,7 +316,7 @@ superposed = [np.abs(shown[B] - picture).max() for B in (2, 10, 100)]
 
 check("B = 1: the picture is recovered, to 1e-6", np.abs(shown[1] - picture).max() < 1e-6)
 check("B = 2, 10, 100: the largest row is not the picture", max(superposed) > 0.1)
-_ = check(
+check(
     "B = 2, 10: the picture lies in the span, to 1e-4", max(error[2], error[10]) < 1e-4
 )
 
@@ -358,7 +356,7 @@ check(
     "another pair yields the same messages, to 1e-9",
     np.abs(other_messages - messages).max() < 1e-9,
 )
-_ = check("3 known samples reveal all 40, to 1e-9", np.abs(X_from_known - X).max() < 1e-9)
+check("3 known samples reveal all 40, to 1e-9", np.abs(X_from_known - X).max() < 1e-9)
 
 # %% [markdown]
 # The checks are in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.

@@ -367,7 +367,7 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(24, 6), rounds=(2000, 400), trials=(4000, 500)))
+settle(globals(), seed=0, instances=(24, 6), rounds=(2000, 400), trials=(4000, 500))
 seeds = range(seed, seed + instances)
 rng = seeded(seed, "rounds")
 setting = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
@@ -399,7 +399,7 @@ for family, values in drifts.items():
         share(values <= bound_proved) >= 0.9,
     )
 check("the printed bound is larger", bound_printed > bound_proved)
-_ = check(
+check(
     "every family exceeds Lemma 2's bound, which ignores noise, in over 10 % of the trials",
     all(share(values <= bound_without_noise) < 0.9 for values in drifts.values()),
 )
@@ -439,7 +439,7 @@ check(
     0.99 < max(scalar) <= 1,
 )
 check("real variables: the proxy falls in x", (np.diff(scalar) < 0).all())
-_ = check(
+check(
     "lengths: the constant exceeds 1, but never 1.12 (3/2 is proved)",
     1.1 < max(length) < 1.12,
 )
@@ -481,7 +481,7 @@ for family, quantile in quantiles.items():
         f"{family}: the 90 % quantile of {5 * trials} sums is at most 0.7 of the bound",
         quantile / bound_5 <= 0.7,
     )
-_ = check("with kappa = 1/4 the bound is exceeded (sign)", quantiles["sign"] > bound_quarter)
+check("with kappa = 1/4 the bound is exceeded (sign)", quantiles["sign"] > bound_quarter)
 
 # %% [markdown]
 # **Lemma 6.** We compare the largest $2\lVert\nu_t-s_t\rVert^2$ of five rounds with F's bound {eq}`eq-sto-lemma6`. Four
@@ -520,7 +520,7 @@ check(
     "the proved bound is between 1.5 and 1.6 times F's here",
     1.5 < bound_proved / bound_printed < 1.6,
 )
-_ = check("a fifth of F's bound is exceeded (line, sign)", quantiles["line", "sign"] > bound_printed / 5)
+check("a fifth of F's bound is exceeded (line, sign)", quantiles["line", "sign"] > bound_printed / 5)
 
 
 # %% [markdown]
@@ -555,7 +555,7 @@ check(
     "with random signs and all clients the ratio is 1, to one part in a thousand",
     abs(ratio_of_signs - 1) < 1e-3,
 )
-_ = check(
+check(
     "without the term of the minibatch some ratio exceeds 1",
     max(ratios_without_minibatch) > 1,
 )
@@ -579,7 +579,7 @@ check(
     f"the error is within the bound in at least 90 % of {query_trials} trials",
     share(largest_errors <= bound_8) >= 0.9,
 )
-_ = check("it is within half of the bound in fewer than 90 %", share(largest_errors <= bound_8 / 2) < 0.9)
+check("it is within half of the bound in fewer than 90 %", share(largest_errors <= bound_8 / 2) < 0.9)
 
 
 # %% [markdown]
@@ -683,7 +683,7 @@ check(
     f"our promise <= the printed one where sigma_xi <= 4.4 sqrt(E) G ({len(promise_is_smaller)} settings)",
     all(promise_is_smaller),
 )
-_ = check(
+check(
     "without noise Gamma is 3E/2 - 1 (E = 1, 5, 50)",
     all(gamma_noisy(replace(setting, E=E), 0.0) == 1.5 * E - 1 for E in (1, 5, 50)),
 )

@@ -271,7 +271,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(12, 3), seeds=(100, 50), rounds=(100, 40)))
+settle(globals(), seed=0, instances=(12, 3), seeds=(100, 50), rounds=(100, 40))
 problems = [varied_norms(seed + k) for k in range(instances)]  # 8 clients, 3 dimensions, G = D = 1
 
 # %% [markdown]
@@ -344,7 +344,7 @@ check(
     all(ratio.mean - 4 * ratio.error <= 1 for ratio in ratios),
 )
 check("equal directions: ratio 1, within 4 standard errors", abs(equal.mean - 1) < 4 * equal.error)
-_ = check(
+check(
     "one draw for all clients: above 1 by more than 20 standard errors",
     common.mean - 20 * common.error > 1,
 )
@@ -386,7 +386,7 @@ check(
     "compressed and uncompressed left sides agree within 4 standard errors",
     all(map(left_sides_agree, problems, summed_steps)),
 )
-_ = check(
+check(
     "at a kink: left <= right, but not without Young's terms",
     right - youngs_terms < left <= right,
 )
@@ -468,7 +468,7 @@ for (E, name, switching), result in outcomes.items():
         (upper_end(result.term) <= 0).all(),
     )
 tightest = outcomes[1, "direct", "hard"]
-_ = check(
+check(
     "with Gamma_direct, E=1, hard, half of the bound is exceeded",
     tightest.regret.mean(-1).max() / tightest.bound > 0.5,
 )
@@ -570,7 +570,7 @@ lr = step_size(1.0, 1.0, 1, hard.T, gamma_printed)
 gamma_direct = gamma_unbiased_direct(1, d - 1.0, 1)
 sharper_bound = regret_bound(1.0, 1.0, 1, hard.T, gamma_direct, lr)
 least_probability = (1 - sharper_bound / hard.epsilon) / 2
-_ = check(
+check(
     "hard: P(A not empty) >= (1 - B'/eps) / (1 + lambda), lambda = 1",
     1 - hard.empty.mean() >= least_probability > 0,
 )
@@ -643,7 +643,7 @@ for kept in (1, 2, 3):
 
 without_compression = bound(1.0, 1.0, 1, rounds, gamma_unbiased_direct(1, 0.0, 8))
 printed = bound(1.0, 1.0, 1, rounds, gamma_local(1))
-_ = check(
+check(
     "B(2 + q_u/2N) is twice as large without compression",
     abs(printed / without_compression - 2) < 1e-12,
 )
@@ -655,7 +655,7 @@ _ = check(
 # %% tags=["hide-input", "nbval-check-output"]
 right = gamma_unbiased(5, 9.0, 10)
 wrong = gamma_unbiased(5, 0.1, 10)
-_ = check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
+check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
 
 # %% [markdown]
 # The checks are in {download}`note_unbiased.py <src/note_unbiased.py>`.

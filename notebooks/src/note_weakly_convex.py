@@ -333,7 +333,7 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(40, 8, 4), rounds=(20_000, 2000, 40), delta=0.1))
+settle(globals(), seed=0, instances=(40, 8, 4), rounds=(20_000, 2000, 40), delta=0.1)
 seeds = range(seed, seed + instances)
 instance = cache(random_clipped)
 D = 2.0
@@ -380,7 +380,7 @@ quarter = largest_ratio(0.25)
 
 check(f"KKT residual below 1e-4 in all {total} prox problems", largest_residual < 1e-4)
 check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
-_ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
+check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
 
 # %% [markdown]
 # The factor $\frac14$ is the best possible. Let $\mathcal X=[-1,1]$ and $w=1$, with a constant objective and a
@@ -402,7 +402,7 @@ def sharpness(rho_hat):
 ratios = [sharpness(rho_hat) for rho_hat in (20.0, 100.0, 500.0)]
 
 print("multiplier / bound with a quarter:", *(f"{ratio:.3f}" for ratio in ratios))
-_ = check(
+check(
     "the multiplier comes within 1 % of the bound at rho_hat = 500, and grows",
     0.99 < ratios[-1] <= 1 and ratios == sorted(ratios),
 )
@@ -434,7 +434,7 @@ check(f"Lemma 11 on {holds.sum()} of {len(sides)} cases", holds.all())
 check("    without its last term, rho d^2, it fails on some", (left > right).any())
 holds = gained >= np.array(expected) - 1e-7
 check(f"gain of a good round on {holds.sum()} of {total} prox problems", holds.all())
-_ = check(
+check(
     "    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
     (gained < np.array(too_much) - 1e-7).any(),
 )
@@ -502,7 +502,7 @@ for (E, times), ratio in ratios.items():
 largest = max(max(ratio.proved, ratio.direct) for ratio in ratios.values())
 check("    and it is not far below: some ratio is above 0.1", largest > 0.1)
 bad_rounds = [ratio.bad_rounds for ratio in ratios.values()]
-_ = check(
+check(
     "    rounds of both kinds occur (between 1 and 99 %)",
     0.01 < min(bad_rounds) <= max(bad_rounds) < 0.99,
 )
@@ -528,7 +528,7 @@ for number, (diameter, lipschitz, curvature) in enumerate(letters):
     left = lr**2 * curvature * E**2 * lipschitz**2 / 2
     right = diameter**2 * curvature / (8 * E * T)
     errors.append(abs(left / right - 1))
-_ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", max(errors) < 1e-12)
+check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", max(errors) < 1e-12)
 
 # %% [markdown]
 # **Theorem 10.** We compare the means of $d_t$ (over some 50 evenly spaced good rounds) and of $g$ (over all good
@@ -639,7 +639,7 @@ check(
 )
 distance_ours = measured["sigma > 0, ours"].distance.mean()
 distance_printed = measured["sigma > 0, printed"].distance.mean()
-_ = check("    and so is the distance to the prox points", distance_ours < distance_printed)
+check("    and so is the distance to the prox points", distance_ours < distance_printed)
 
 # %% [markdown]
 # The bound on $d_t$ is informative only below the diameter $D=2$. With F's threshold and $\sigma>0$ no round uses the

@@ -64,7 +64,7 @@ report.runs_table(numbers, names, measures)
 
 # %% tags=["nbval-check-output"]
 check("hard, all clients, no compression: no model moves", max(numbers["hard.moved"].per_seed) <= 1e-5)
-_ = check("soft, one local step: no model moves", max(numbers["soft_local_steps1.moved"].per_seed) <= 1e-5)
+check("soft, one local step: no model moves", max(numbers["soft_local_steps1.moved"].per_seed) <= 1e-5)
 if page.profile != "quick":
     check("soft, five local steps: every model moves", min(numbers["soft.moved"].per_seed) > 1e-5)
 

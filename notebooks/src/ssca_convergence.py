@@ -230,7 +230,7 @@ for k in (1, 2, 3, 4):
     check(f"Algorithm {k}: bits of its runs as the list implies", numbers[f"algorithm{k}.bits_off"].value == 0)
 for k in (1, 2):
     check(f"Algorithm {k}: the server's work grows in proportion to d", abs(numbers[f"algorithm{k}.linearity"].value - 1) < 0.05)
-_ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"algorithm{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
+check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"algorithm{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
 
 # %% [markdown]
 # ## The start of the average
@@ -278,7 +278,7 @@ he_start = next(iter(wide.values()))
 same_he_start = all(np.allclose(x, he_start, rtol=1e-5) for x in wide.values())
 check("all runs with samples split start at the same costs", same)
 check("all runs with features split start at these costs too, up to rounding", near)
-_ = check("all runs from He's start begin at other costs, also common to all", same_he_start and not np.allclose(he_start, paper_start[: len(he_start)], rtol=1e-3))
+check("all runs from He's start begin at other costs, also common to all", same_he_start and not np.allclose(he_start, paper_start[: len(he_start)], rtol=1e-3))
 
 # %% [markdown]
 # ## Verdicts

@@ -162,7 +162,7 @@ zeros = torch.zeros(3).double()
 response = best_response(zeros, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
 gradient = linear[0] + 2 * 0.1 * response.w + 2 / response.nu * response.w
 check("the constraint is active and its multiplier is positive", response.nu > 0 and response.slack < 1e-12)
-_ = check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
+check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]
 # For the network, (37) must be solved numerically, which takes full batches and many rounds. Therefore these runs use

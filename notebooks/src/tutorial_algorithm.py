@@ -162,7 +162,7 @@ from papers.kit.claims import check
 from papers.kit.parameters import settle
 from papers.kit.quantities import curves
 
-globals().update(settle(globals(), rounds=(60, 15), seeds=([0, 1, 2, 3, 4], [0, 1])))
+settle(globals(), rounds=(60, 15), seeds=([0, 1, 2, 3, 4], [0, 1]))
 table = data.breast_cancer()
 problem = problems.neyman_pearson(
     table.X, table.y, clients=20, dtype=torch.float64
@@ -209,7 +209,7 @@ check("both engines agree to 1e-12", apart(fast, slow) < 1e-12)
 check("momentum 0 is FedAvg to 1e-12", apart(without_momentum, plain) < 1e-12)
 bits = 5 * problem.dim * 32
 right = [(fast.info[k] == bits).all() for k in ("bits_up", "bits_down")]
-_ = check("five models of 32-bit numbers go each way", all(right))
+check("five models of 32-bit numbers go each way", all(right))
 
 # %% [markdown]
 # ## The test that every method must pass

@@ -30,7 +30,7 @@ from papers.kit.parameters import settle
 from papers.kit.quantities import curves
 
 plot.theme()
-globals().update(settle(globals(), rounds=(100, 20), seeds=([0, 1, 2], [0, 1])))
+settle(globals(), rounds=(100, 20), seeds=([0, 1, 2], [0, 1]))
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
 
 

@@ -113,7 +113,7 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # make five local steps. All seeds run as one computation.
 
 # %%
-globals().update(settle(globals(), level=0.1, rounds=(150, 30), seeds=([0, 1, 2, 3, 4], [0, 1])))
+settle(globals(), level=0.1, rounds=(150, 30), seeds=([0, 1, 2, 3, 4], [0, 1]))
 common = {"lr": 0.3, "local_steps": 5, "participants": 4}
 switching = fl.FedSGM(tolerance=level, switch=fl.Soft(2 / level), **common)
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
@@ -157,7 +157,7 @@ bits = {name: trace.info["bits_up"] for name, trace in traces.items()}
 extra_bits = bits["FedSGM"] - bits["FedAvg"]
 check("FedSGM keeps the level, up to a tenth", end["FedSGM"] < 1.1 * level)
 check("averaging, which ignores it, does not", end["FedAvg"] > 1.1 * level)
-_ = check("a client sends one number more", bool((extra_bits == 4 * 32).all()))
+check("a client sends one number more", bool((extra_bits == 4 * 32).all()))
 
 # %% [markdown]
 # ## Take the model back

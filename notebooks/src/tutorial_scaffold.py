@@ -204,7 +204,7 @@ from papers.kit.claims import check
 from papers.kit.parameters import settle
 
 declared = {"rounds": (100, 30), "seeds": ([0, 1, 2, 3, 4], [0, 1])}
-globals().update(settle(globals(), local_steps=10, participants=4, **declared))
+settle(globals(), local_steps=10, participants=4, **declared)
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
 everyone = problem.num_clients
 traces = {}
@@ -252,7 +252,7 @@ scaffold = traces[f"SCAFFOLD, {participants} of {everyone}"]
 models_sent = participants * problem.dim * 32
 ways = ("bits_up", "bits_down")
 right = [(scaffold.info[direction] == 2 * models_sent).all() for direction in ways]
-_ = check("two models of 32-bit numbers go each way", all(right))
+check("two models of 32-bit numbers go each way", all(right))
 
 # %% [markdown]
 # ## Is it right?
@@ -269,7 +269,7 @@ short = {"rounds": 5, "seeds": seeds, "progress": False}
 fast = fl.run(method, problem, engine=fl.Vectorized, **short)
 slow = fl.run(method, problem, engine=fl.Loop, **short)
 away = abs(fast.state.w - slow.state.w).max()
-_ = check("both engines agree to 1e-12", float(away) < 1e-12)
+check("both engines agree to 1e-12", float(away) < 1e-12)
 
 # %% [markdown]
 # These checks cannot know whether the method *is* SCAFFOLD. The second test therefore compares it with an independent
@@ -301,7 +301,7 @@ for _ in range(5):
 
 full = Scaffold(lr=0.05, local_steps=local_steps, participants=everyone)
 ours = fl.run(full, problem, **short).state.w[0].numpy()
-_ = check("the plain twin agrees to 1e-12", abs(ours - w).max() < 1e-12)
+check("the plain twin agrees to 1e-12", abs(ours - w).max() < 1e-12)
 
 
 # %% [markdown]
@@ -329,7 +329,7 @@ forgetful = mistaken(
 )
 trace = fl.run(forgetful, problem, **often)
 left = trace.metrics["f"][:, -1] - least
-_ = check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
+check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
 
 # %% [markdown]
 # **The server reads the clients' memories.** In a simulation the server could compute their mean, which line 6 of the

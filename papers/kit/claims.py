@@ -150,8 +150,6 @@ class PaperValue:
         return "open" if ours.meets(self.paper, self.spread) else "differs"
 
 
-def check(label: str, passed: object, detail: str = "") -> bool:
-    """Print one stable line for a notebook's checked cell, and say whether the check passed."""
-    holds = bool(passed)
-    print(f"{label}: {'yes' if holds else 'NO'}{f' ({detail})' if detail else ''}")
-    return holds
+def check(label: str, passed: object, detail: str = "") -> None:
+    """Print one stable line for a notebook's checked cell: whether the check passed."""
+    print(f"{label}: {'yes' if passed else 'NO'}{f' ({detail})' if detail else ''}")

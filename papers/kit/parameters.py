@@ -37,15 +37,17 @@ def parameters(**declared: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
-def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
-    """The parameters of a note or a tutorial, checked; where the cell says None, the profile's.
+def settle(cell: dict[str, Any], /, **declared: Any) -> None:
+    """Check the parameters of a note or a tutorial; put the profile's where the cell says None.
 
-    >>> settle({"profile": "quick", "rounds": None, "seed": "3"}, seed=0, rounds=(100, 40))
-    {'profile': 'quick', 'seed': 3, 'rounds': 40}
+    >>> cell = {"profile": "quick", "rounds": None, "seed": "3"}
+    >>> settle(cell, seed=0, rounds=(100, 40))
+    >>> cell
+    {'profile': 'quick', 'rounds': 40, 'seed': 3}
 
     Parameters
     ----------
-    cell : the page's names, `globals()`.
+    cell : the page's names, `globals()`; the parameters in it are changed.
     declared : name -> its value in both profiles, or (full, quick), or (full, quick, least), where
         a count below the least, or a list of fewer entries, is refused. A list is a list's value.
 
@@ -57,15 +59,14 @@ def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
     values = requested("page", cell, ("profile", *declared))
     profile = values.get("profile", "full")
     checks.one_of("page", "profile", profile, ("full", "quick"))
-    settled = {"profile": profile}
+    cell["profile"] = profile
     for name, declaration in declared.items():
         full, quick, least = in_profiles(declaration)
         value = checked("page", name, values.get(name), [full, quick])
         if value is None:
             value = quick if profile == "quick" else full
         check_least(name, value, full, least)
-        settled[name] = value
-    return settled
+        cell[name] = value
 
 
 def in_profiles(declaration: Any) -> tuple[Any, Any, int]:

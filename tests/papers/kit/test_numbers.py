@@ -170,8 +170,8 @@ def test_the_papers_value_agrees_within_the_tolerance_and_not_by_a_wide_interval
 
 
 def test_check_prints_one_stable_line(capsys):
-    assert check("it holds", np.bool_(True))
-    assert not check("it holds", 0 > 1, "0 of 3")
+    check("it holds", np.bool_(True))
+    check("it holds", 0 > 1, "0 of 3")
     assert capsys.readouterr().out == "it holds: yes\nit holds: NO (0 of 3)\n"
 
 
