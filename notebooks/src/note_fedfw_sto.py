@@ -232,13 +232,13 @@
 # %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
-instances = None  # number of random instances; None: 4 in the full profile, 2 in the quick one
-runs = None  # of the method, at once; None: 100 in the full profile, 30 in the quick one
+runs = (
+    None  # of the method, at once; None: 100 in the full profile, 30 in the quick one
+)
 
 # %% tags=["hide-input"]
 from dataclasses import replace
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -246,7 +246,6 @@ import pandas as pd
 from papers.fedfw import theory as theory_fedfw
 from papers.fedfw import theory_fw
 from papers.fedfw.checks import (
-    Array,
     Bowls,
     Instance,
     ball,
@@ -273,34 +272,8 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-settle(globals(), seed=0, instances=(4, 2, 2), runs=(100, 30, 6))
+settle(globals(), seed=0, runs=(100, 30, 6))
 rng = np.random.default_rng(seed)
-
-
-def error_bound(c, t):
-    """E|grad F_hat(X_t) - D_{t+1}|^2 in round t, Q / (t + 8)^(2/3)."""
-    Q = (16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2) / c.N
-    return Q / (t + 8) ** (2 / 3)
-
-
-def stochastic_at_mean(c, zeta, t):
-    """E F(w_{t+1}) - F* after round t."""
-    lam = c.lam0 * sqrt(t + 8)
-    return theory_fedfw.stochastic(c, t) + zeta**2 / (2 * c.N * lam)
-
-
-def printed_C(c):
-    """C of Lemma 3 as printed: D for sqrt(n) D, and n sigma^2 for sigma^2 / n."""
-    Q = max(7 ** (2 / 3) * c.first**2, 16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N)
-    return 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(Q)
-
-
-def tilted(radius, angle):
-    """A wrong oracle of the disc: the right point, turned."""
-    cos = np.cos(angle)
-    sin = np.sin(angle)
-    turn = np.array([[cos, sin], [-sin, cos]])
-    return lambda g: ball(radius)(g) @ turn
 
 # %% [markdown]
 # **Theorem 3.** We compare four means over the runs with our bounds: the square error {eq}`eq-fws-noise` of the
@@ -311,19 +284,12 @@ def tilted(radius, angle):
 
 # %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 200, "full": 1000}[profile]
+tenth = T // 10
 rounds = np.arange(1, T + 1)
 r = 2.0
 penalties = (0.02, 0.1, 1.0)
 start = np.zeros((runs, 3))
-
-
-class Curves(NamedTuple):
-    """Means over the runs in every round, and our bounds of them."""
-
-    error: Array
-    error_bound: Array
-    excess: Array
-    excess_bound: Array
+cases = [Instance(bowls(rng, 5, 3, samples=6), norm, r) for norm in (1, 2)]
 
 
 def gradient_error(problem, path):
@@ -332,51 +298,48 @@ def gradient_error(problem, path):
     return np.square(exact - path.d).sum((-2, -1)).mean(1)
 
 
-cases = []
-rows = []
-curves = {}
-for norm in (1, 2) * (instances // 2):
-    instance = Instance(bowls(rng, 5, 3, samples=6), norm, r)
-    cases.append(instance)
-    for lam0 in penalties:
-        c = instance.constants(lam0)
-        plan = schedule("stochastic", T, lam0)
-        path = run(instance.problem, instance.oracle, plan, start, rng)
-        measured = progress(instance.problem, path, plan, instance.least)
-        h_bound = each(theory_fedfw.stochastic, rounds, c)
-        bound_67 = each(theory_fw.stochastic_distance, rounds + 1, c)
-        bound_68 = each(theory_fw.stochastic_excess, rounds + 1, c)
-        drawn = Curves(
-            error=gradient_error(instance.problem, path),
-            error_bound=each(error_bound, rounds, c),
-            excess=measured.excess,
-            excess_bound=each(stochastic_at_mean, rounds, c, instance.zeta),
-        )
-        row = {
-            "penalty": f"{lam0:g}",
-            "error / ours": (drawn.error / drawn.error_bound).max(),
-            "h / ours": (measured.h / h_bound).max(),
-            "dist / ours": (
-                measured.distance / distance_bound(c, plan.lam, h_bound)
-            ).max(),
-            "dist / (67)": (measured.distance / bound_67).max(),
-            "excess / ours": (drawn.excess / drawn.excess_bound).max(),
-            "excess / (68)": (drawn.excess / bound_68).max(),
-        }
-        rows.append(row)
-        curves[norm, lam0] = drawn
-table = pd.DataFrame(rows).groupby("penalty", sort=False).max()
+def curves(instance, lam0):
+    """Means over the runs in every round, and their ratios to bounds."""
+    c = instance.constants(lam0)
+    plan = schedule("stochastic", T, lam0)
+    path = run(instance.problem, instance.oracle, plan, start, rng)
+    error = gradient_error(instance.problem, path)
+    measured = progress(instance.problem, path, plan, instance.least)
+    Q = (16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2) / c.N
+    error_bound = Q / (rounds + 8) ** (2 / 3)
+    h_bound = each(theory_fedfw.stochastic, rounds, c)
+    excess_bound = h_bound + instance.zeta**2 / (2 * c.N * lam0 * np.sqrt(rounds + 8))
+    bound_67 = each(theory_fw.stochastic_distance, rounds + 1, c)
+    columns = {
+        "error / ours": error / error_bound,
+        "h / ours": measured.h / h_bound,
+        "dist / ours": measured.distance / distance_bound(c, plan.lam, h_bound),
+        "dist / (67)": measured.distance / bound_67,
+        "excess / ours": measured.excess / excess_bound,
+        "excess / (68)": measured.excess
+        / each(theory_fw.stochastic_excess, rounds + 1, c),
+        "error": error,
+        "error bound": error_bound,
+        "excess": measured.excess,
+        "excess bound": excess_bound,
+    }
+    return pd.DataFrame(columns, index=pd.Index(rounds, name="t"))
 
-no_averaging = plan._replace(rho=np.ones(T))
+
+frames = {(k, lam0): curves(cases[k], lam0) for k in (0, 1) for lam0 in penalties}
+frame = pd.concat(frames, names=["case", "penalty"])
+table = frame.groupby("penalty").max().filter(like=" / ")
+
+instance = cases[1]
+no_averaging = schedule("stochastic", T, 1.0)._replace(rho=np.ones(T))
 path = run(instance.problem, instance.oracle, no_averaging, start, rng)
 plain_error = gradient_error(instance.problem, path)
-tenth = T // 10
 t = rounds[tenth:]
-error_powers = [fitted_power(t, drawn.error[tenth:]) for drawn in curves.values()]
-excess_powers = [fitted_power(t, curves[norm, 0.1].excess[tenth:]) for norm in (1, 2)]
+error_powers = [fitted_power(t, curve["error"][tenth:]) for curve in frames.values()]
+excess_powers = [fitted_power(t, frames[k, 0.1]["excess"][tenth:]) for k in (0, 1)]
 
 check(
-    f"all bounds hold for {3 * instances} pairs of instance and penalty, in {T} rounds, for means over {runs} runs",
+    f"all bounds hold for 2 instances and 3 penalties, in {T} rounds, for means over {runs} runs",
     table.max().max() <= 1,
 )
 check(
@@ -400,22 +363,20 @@ displayed(table.style.format(precision=4))
 fig = plot.figure((7.5, 3.6))
 left, right = fig.subplots(1, 2)
 marks = spaced(T, 60)
-t = rounds[marks]
-for lam0, color in zip(penalties, plot.COLORS, strict=False):
-    drawn = curves[2, lam0]
-    label = f"FedFW-sto, {lam0:g}"
-    left.plot(t, drawn.error[marks], color=color, label=label)
-    right.plot(t, drawn.excess[marks], color=color, label=label)
-drawn = curves[2, 0.1]
-left.plot(t, plain_error[marks], "-.", color=plot.COLORS[4], label="no averaging")
-left.plot(t, drawn.error_bound[marks], "--", color=plot.COLORS[3], label="bound, 0.1")
-right.plot(t, drawn.excess_bound[marks], "--", color=plot.COLORS[3], label="bound, 0.1")
-for ax in (left, right):
-    ax.set(xlabel="round t", xscale="log")
+of_ball = frame.xs(1, level="case")
+for column, ax in {"error": left, "excess": right}.items():
+    lines = of_ball[column].unstack("penalty").add_prefix("FedFW-sto, ")
+    lines["bound, 0.1"] = of_ball.xs(0.1)[f"{column} bound"]
+    style = ["-", "-", "-", "--"]
+    if column == "error":
+        lines["no averaging"] = plain_error
+        style.append("-.")
+    lines.iloc[marks].plot(
+        ax=ax, logx=True, style=style, xlabel="round t", legend=ax is left
+    )
     plot.plain_log(ax)
 left.set_ylabel("error of the averaged gradient")
 right.set_ylabel("$F(\\bar x)-F^*$")
-left.legend(fontsize=7)
 plot.show(
     fig,
     alt="Two panels against the round, both axes logarithmic. Left, the mean square error of the averaged gradient falls for three penalties and stays level without averaging. Right, the excess of the loss falls for the two smaller penalties and late for the largest. In each panel a bound lies above the curves.",
@@ -429,16 +390,22 @@ plot.show(
 # %% tags=["hide-input", "nbval-check-output"]
 def smaller_66(c, t):
     """(66) after round t, with the paper's C or the corrected one, whichever is smaller."""
-    printed = 9 ** (1 / 3) * printed_C(c) / (t + 8) ** (1 / 3)
-    corrected = theory_fw.stochastic_surrogate(c, t + 1)
-    return min(printed, corrected)
+    noise = (
+        16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N
+    )  # n sigma^2 for sigma^2 / n
+    Q = max(7 ** (2 / 3) * c.first**2, noise)
+    C = 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(
+        Q
+    )  # D for sqrt(n) D
+    printed = 9 ** (1 / 3) * C / (t + 8) ** (1 / 3)
+    return min(printed, theory_fw.stochastic_surrogate(c, t + 1))
 
 
-def recursion(kappa, rounds):
+def recursion(kappa):
     """h_t over its bound if the lemma's recursion holds with equality, in every round."""
     h = 0.0
     ratios = []
-    for t in range(1, rounds + 1):
+    for t in range(1, 2001):
         h = (1 - 9 / (t + 8)) * h + (t + 8) ** (-1 - kappa)
         ratios.append(8 * h * (t + 8) ** kappa)
     return ratios
@@ -448,20 +415,17 @@ ours_to_printed = []
 for n in (1, 4, 100):
     for sigma, lam0, L, D in rng.lognormal(0, 2, (50, 4)):
         c = Constants(L=L, D=D, N=n, lam0=lam0, sigma=sigma)
-        for t in (1, 10, 1000):
-            ratio = theory_fedfw.stochastic(c, t) / smaller_66(c, t)
-            ours_to_printed.append(ratio)
-recursion_ratios = {kappa: recursion(kappa, 2000) for kappa in (1 / 3, 1 / 2, 1.0)}
+        ours_to_printed += [
+            theory_fedfw.stochastic(c, t) / smaller_66(c, t) for t in (1, 10, 1000)
+        ]
 
 k = 100.0
-far = parabolas(2 / k**2, [3 * k, -k])
-origin = np.zeros(1)
 lam0 = 1 / k**2
+far = parabolas(2 * lam0, [3 * k, -k])
+origin = np.zeros(1)
 path = run(far, box(-k, k), schedule("stochastic", 2, lam0), origin[None])
-square_distance = distance(path.x[1, 0]) ** 2
 first = np.linalg.norm(lifted_gradient(far, origin))
-c = Constants(L=2 / k**2, D=2 * k, N=2, lam0=lam0, dual=sqrt(8) / k, first=first)
-bound_67 = theory_fw.stochastic_distance(c, 2)
+c = Constants(L=2 * lam0, D=2 * k, N=2, lam0=lam0, dual=sqrt(8) / k, first=first)
 
 check(
     "our bound is below a sixteenth of (66), with the paper's C and with the corrected one, in 450 cases",
@@ -469,14 +433,13 @@ check(
 )
 check(
     "the recursion stays below its bound for the powers 1/3, 1/2 and 1",
-    max(max(ratios) for ratios in recursion_ratios.values()) <= 1,
+    np.max([recursion(kappa) for kappa in (1 / 3, 1 / 2, 1.0)]) <= 1,
 )
-check(
-    "    and it comes within 10 % of this bound", max(recursion_ratios[1 / 3][-10:]) > 0.9
-)
+check("    and it comes within 10 % of this bound", max(recursion(1 / 3)[-10:]) > 0.9)
 check(
     "(67): dist^2 is 20000, and the right side is 6100 within 100",
-    abs(square_distance - 20_000) < 1e-6 and abs(bound_67 - 6100) < 100,
+    abs(distance(path.x[1, 0]) ** 2 - 20_000) < 1e-6
+    and abs(theory_fw.stochastic_distance(c, 2) - 6100) < 100,
 )
 
 # %% [markdown]
@@ -487,87 +450,59 @@ check(
 # for the $\ell_2$ ball by 0.3 and insert their largest measured error as $\delta$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-class Flaw(NamedTuple):
-    """What is wrong with the oracles, and the probability of taking part."""
-
-    share: float = 1.0
-    quality: float = 1.0
-    slip: float = 0.0
-    shrinking: bool = False
-
-
-flaws = {
-    "m = 1": Flaw(),
-    "m = 1/2": Flaw(quality=0.5),
-    "m = 1/5": Flaw(quality=0.2),
-    "m = q = 1/2": Flaw(quality=0.5, share=0.5),
-    "constant error": Flaw(slip=0.1),
-    "shrinking error": Flaw(shrinking=True),
+flaws = {  # quality m, probability of taking part, additive error
+    "m = 1": (1.0, 1.0, 0.0),
+    "m = 1/2": (0.5, 1.0, 0.0),
+    "m = 1/5": (0.2, 1.0, 0.0),
+    "m = q = 1/2": (0.5, 0.5, 0.0),
+    "constant error": (1.0, 1.0, 0.1),
+    "shrinking error": (1.0, 1.0, 0.0),
 }
-
-
-def slips(flaw, c, plan):
-    """The additive error in every round; one that shrinks has delta hat = 1."""
-    if flaw.shrinking:
-        return plan.eta / 2 * c.D**2 * (c.L + c.N * plan.lam)
-    return np.full(T, flaw.slip)
-
-
-def letters_for(flaw, c):
-    """The bounds' letters; an error that shrinks acts like the diameter sqrt(1 + delta hat) D."""
-    if flaw.shrinking:
-        return replace(c, D=c.D * sqrt(2))
-    return c
-
-
+lam0 = 0.1
+start = np.zeros((runs // 3, 3))
 ratios = []
-excesses = {name: [] for name in flaws}
+rows = []
 for noisy in cases:
     instance = Instance(Bowls(noisy.problem.h, noisy.problem.a), noisy.norm, r)
-    c = instance.constants(lam0=0.1)
-    start_gap = float(instance.problem.value(np.zeros(3))) - instance.least
-    for name, flaw in flaws.items():
-        plan = schedule("convex", T, c.lam0, flaw.share * flaw.quality)
-        start = np.zeros((runs // 3 if flaw.share < 1 else 1, 3))
-        path = run(
-            instance.problem,
-            instance.oracle,
-            plan,
-            start,
-            rng,
-            share=flaw.share,
-            quality=flaw.quality,
-            slip=slips(flaw, c, plan),
-        )
-        measured = progress(instance.problem, path, plan, instance.least)
-        options = {
-            "share": flaw.share,
-            "quality": flaw.quality,
-            "slip": flaw.slip,
-            "start": start_gap,
-        }
-        letters = letters_for(flaw, c)
-        h_bound = each(theory_fedfw.convex, rounds, letters, **options)
+    start_gap = float(instance.problem.value(start[0])) - instance.least
+    for name, (quality, share, slip) in flaws.items():
+        c = instance.constants(lam0)
+        plan = schedule("convex", T, lam0, share * quality)
+        slips = np.full(T, slip)
+        if name == "shrinking error":  # it acts like the diameter sqrt(1 + delta hat) D
+            slips = plan.eta / 2 * c.D**2 * (c.L + c.N * plan.lam)
+            c = replace(c, D=c.D * sqrt(2))
+        work = {"share": share, "quality": quality}
+        problem = instance.problem
+        path = run(problem, instance.oracle, plan, start, rng, slip=slips, **work)
+        measured = progress(problem, path, plan, instance.least)
+        options = {**work, "slip": slip, "start": start_gap}
+        h_bound = each(theory_fedfw.convex, rounds, c, **options)
         excess_bound = each(
-            theory_fedfw.convex_at_mean, rounds, letters, instance.zeta, **options
+            theory_fedfw.convex_at_mean, rounds, c, instance.zeta, **options
         )
-        excesses[name].append(measured.excess)
-        ratios.append((measured.h / h_bound).max())
-        ratios.append((measured.excess / excess_bound).max())
-mean_excess = {name: np.mean(curves, axis=0) for name, curves in excesses.items()}
-end = {name: excess[-1] for name, excess in mean_excess.items()}
+        ratios += [measured.h / h_bound, measured.excess / excess_bound]
+        rows.append(pd.Series(measured.excess, rounds, name=name))
+excess = (
+    pd.DataFrame(rows).groupby(level=0, sort=False).mean().T
+)  # a column for each flaw
+end = excess.iloc[-1]
 
 disc = Instance(bowls(rng, 5, 2), 2, r)
-c = disc.constants(lam0=0.1)
-plan = schedule("convex", T, c.lam0)
-path = run(disc.problem, tilted(r, 0.3), plan, np.zeros((1, 2)))
+c = disc.constants(lam0)
+plan = schedule("convex", T, lam0)
+cos = np.cos(0.3)
+sin = np.sin(0.3)
+turn = np.array([[cos, sin], [-sin, cos]])
+turned_oracle = lambda g: ball(r)(g) @ turn
+path = run(disc.problem, turned_oracle, plan, np.zeros((1, 2)))
 measured_slip = (path.g * (path.s - disc.oracle(path.g))).sum((-2, -1))
-tilted_h = progress(disc.problem, path, plan, disc.least).h
-tilted_bound = each(theory_fedfw.convex, rounds, c, slip=float(measured_slip.max()))
+turned_h = progress(disc.problem, path, plan, disc.least).h
+turned_bound = each(theory_fedfw.convex, rounds, c, slip=float(measured_slip.max()))
 
 check(
-    f"both bounds hold in all {len(flaws)} cases, for {instances} instances and {T} rounds",
-    max(ratios) <= 1,
+    f"both bounds hold in all {len(flaws)} cases, for 2 instances and {T} rounds",
+    np.max(ratios) <= 1,
 )
 check(
     "    the smaller m is, the larger is the excess at the end",
@@ -583,17 +518,15 @@ check(
 )
 check(
     "the turned oracle: the bound holds with the largest error that was measured",
-    measured_slip.min() >= 0 and (tilted_h <= tilted_bound).all(),
+    measured_slip.min() >= 0 and (turned_h <= turned_bound).all(),
 )
 
 # %% tags=["hide-input"]
 fig = plot.figure((5.2, 3.4))
-ax = fig.subplots()
-ax.set(xlabel="round t", ylabel="$F(\\bar x)-F^*$", xscale="log")
-marks = spaced(T, 50)
-for (name, excess), color in zip(mean_excess.items(), plot.COLORS, strict=False):
-    line = "--" if name.endswith("error") else "-"
-    ax.plot(rounds[marks], excess[marks], line, color=color, label=name)
+style = ["--" if name.endswith("error") else "-" for name in flaws]
+shown = excess.iloc[spaced(T, 50)]
+ax = shown.plot(ax=fig.subplots(), logx=True, style=style, xlabel="round t")
+ax.set_ylabel("$F(\\bar x)-F^*$")
 plot.plain_log(ax)
 ax.legend(ncols=2)
 plot.show(
@@ -609,23 +542,24 @@ plot.show(
 
 # %% tags=["hide-input", "nbval-check-output"]
 slip = 0.05
-start = np.zeros((10, 3))
 ratios = []
-for norm in (1, 2) * (instances // 2):
+for norm in (1, 2):
     problem = bowls(rng, 5, 3, s=1.0)
     oracle = norm_ball(norm, r)
-    zeta = problem.spread(r)
     c = constants_at_centre(problem, r, lam0=1.0)
     for q in (1.0, 0.5):
-        options = {"share": q, "quality": 0.5}
+        work = {"share": q, "quality": 0.5}
         plan = schedule("nonconvex", T, c.lam0, q)
-        path = run(problem, oracle, plan, start, rng, slip=np.full(T, slip), **options)
-        mean_surrogate_gap = surrogate_gap(oracle, path).mean()
-        mean_gap = fw_gap(problem, oracle, path.server[:-1]).mean()
-        surrogate_bound = theory_fedfw.nonconvex(c, T, slip=slip, **options)
-        gap_bound = theory_fedfw.nonconvex_at_mean(c, zeta, T, slip=slip, **options)
-        ratios.append(mean_surrogate_gap / surrogate_bound)
-        ratios.append(mean_gap / gap_bound)
+        path = run(
+            problem, oracle, plan, np.zeros((10, 3)), rng, slip=np.full(T, slip), **work
+        )
+        gap = fw_gap(problem, oracle, path.server[:-1]).mean()
+        gap_bound = theory_fedfw.nonconvex_at_mean(
+            c, problem.spread(r), T, slip=slip, **work
+        )
+        surrogate_bound = theory_fedfw.nonconvex(c, T, slip=slip, **work)
+        ratios.append(surrogate_gap(oracle, path).mean() / surrogate_bound)
+        ratios.append(gap / gap_bound)
 
 check("both bounds hold, for the means over the rounds", max(ratios) <= 1)
 
