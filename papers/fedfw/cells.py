@@ -72,9 +72,21 @@ def check_rows(study: str, p: Mapping[str, Any]) -> None:
     """Refuses too few rows to share among the clients; 0 leaves a set out."""
     for name in ("rows", "cifar_rows", "cnn_rows"):
         if p.get(name):
-            checks.count(study, name, p[name], low=10 * p["clients"], note="ten a client")
+            checks.count(
+                study,
+                name,
+                p[name],
+                low=10 * p["clients"],
+                note="ten a client",
+            )
     if p["most"]:
-        checks.count(study, "most", p["most"], low=4, note="a quarter of them is for testing")
+        checks.count(
+            study,
+            "most",
+            p["most"],
+            low=4,
+            note="a quarter of them is for testing",
+        )
 
 
 #: Columns of Tables 1 and 2. `classes` is the authors' reading of non-IID synthetic data.
@@ -144,7 +156,15 @@ def _read() -> Iterator[Printed]:
             value, spread, *optional = (float(x) if x else None for x in numbers)
             assert value is not None
             assert spread is not None
-            yield Printed(int(table), column, norm, method, value, spread, *optional)
+            yield Printed(
+                int(table),
+                column,
+                norm,
+                method,
+                value,
+                spread,
+                *optional,
+            )
 
 
 #: Every value of Tables 1 to 3.
@@ -217,7 +237,12 @@ def run_as_traced(column: str, norm: str, method: str) -> Labels:
     lam, radius = traced(column, norm, method)
     if method == "sto":
         return {**cell, "method": method, "lam": lam}
-    return {**cell, "method": "fw", "lam": lam, "radius": radius}
+    return {
+        **cell,
+        "method": "fw",
+        "lam": lam,
+        "radius": radius,
+    }
 
 
 def guessing(usual: float, whole: float) -> Callable[[Mapping[str, Any]], float]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from papers.fedfw.theory_fw import Constants
 
@@ -27,7 +28,8 @@ def ball(radius: float) -> Oracle:
 
     def ask(g: Array) -> Array:
         length = np.linalg.norm(g, axis=-1, keepdims=True)
-        return np.asarray(-radius * g / np.maximum(length, 1e-300))
+        positive = np.maximum(length, 1e-300)
+        return np.asarray(-radius * g / positive)
 
     return ask
 
@@ -69,7 +71,8 @@ def points_in_ball(
     """Random points of the l1 or l2 ball, `shape`; nearer to its surface for a smaller `power`."""
     directions = rng.standard_normal(shape)
     lengths = np.linalg.norm(directions, norm, axis=-1)
-    scales = radius * (rng.random(shape[:-1]) ** power / lengths)
+    shares = rng.random(shape[:-1]) ** power
+    scales = radius * (shares / lengths)
     return np.asarray(directions * scales[..., None])
 
 
@@ -105,8 +108,13 @@ class Bowls:
 
     def values(self, x: Array) -> Array:
         """f_i(x_i), `[..., n]`, for `x` of shape `[..., n, d]`."""
-        bowl = self.h * np.square(x - self.a) / 2 + self.s * np.cos(2 * x)
-        return np.asarray(bowl.sum(-1))
+        return np.asarray(self.by_entry(x).sum(-1))
+
+    def by_entry(self, x: Array) -> Array:
+        """What each entry of x_i adds to f_i(x_i), `[..., n, d]`."""
+        bowl = self.h * np.square(x - self.a) / 2
+        ripple = self.s * np.cos(2 * x)
+        return np.asarray(bowl + ripple)
 
     def value(self, x: Array) -> Array:
         """F(x), `[...]`, for `x` of shape `[..., d]`."""
@@ -114,7 +122,8 @@ class Bowls:
 
     def gradients(self, x: Array, rng: Generator | None = None) -> Array:
         """Gradients of f_i at x_i, `[..., n, d]`; with `rng` of one sample for each client."""
-        exact = self.h * (x - self.a) - 2 * self.s * np.sin(2 * x)
+        bowl = self.h * (x - self.a)
+        exact = bowl - 2 * self.s * np.sin(2 * x)
         if rng is None or self.offsets is None:
             return np.asarray(exact)
         n, m, _ = self.offsets.shape
@@ -132,41 +141,40 @@ class Bowls:
         The ripples cancel, and each entry is affine in one x_k: its square is largest at an end.
         """
         b = self.h * self.a
-        ends = radius * np.array([-1.0, 1.0])[:, None, None]
-        apart = (self.h - self.h.mean(0)) * ends - (b - b.mean(0))  # [2, n, d]
-        largest = np.square(apart).mean(1).max(0)
+        ends = radius * np.array([-1.0, 1.0])
+        slopes = (self.h - self.h.mean(0)) * ends[:, None, None]
+        apart = slopes - (b - b.mean(0))  # [2, n, d]
+        mean_squares = np.square(apart).mean(1)
+        largest = mean_squares.max(0)
         return float(np.sqrt(largest.sum()))
 
     def floor(self, radius: float) -> float:
         """A lower bound of mean_i min f_i on the cube: the least of a grid, less its error."""
         grid, step = np.linspace(-radius, radius, 2001, retstep=True)
-        x = grid[:, None, None]
-        single = self.h * np.square(x - self.a) / 2 + self.s * np.cos(2 * x)
-        steepest = np.abs(self.h) * (radius + np.abs(self.a)) + 2 * self.s
+        single = self.by_entry(grid[:, None, None])
+        farthest = radius + np.abs(self.a)
+        steepest = np.abs(self.h) * farthest + 2 * self.s
         least = single.min(0) - steepest * step / 2  # [n, d]
         return float(least.sum(-1).mean())
 
     def minimizer(self, radius: float, norm: int) -> Array:
-        """x* of F on the l1 or l2 ball, `[d]`, by bisection; without ripples."""
+        """x* of F on the l1 or l2 ball, `[d]`, by its multiplier; without ripples."""
         h = self.h.mean(0)
         b = (self.h * self.a).mean(0)
 
         def at(nu: float) -> Array:
             if norm == 2:
                 return np.asarray(b / (h + nu))
-            return np.asarray(np.sign(b) * np.maximum(np.abs(b) - nu, 0) / h)
+            shrunk = np.maximum(np.abs(b) - nu, 0)
+            return np.asarray(np.sign(b) * shrunk / h)
 
-        if np.linalg.norm(at(0.0), norm) <= radius:
+        def outside(nu: float) -> float:
+            return float(np.linalg.norm(at(nu), norm)) - radius
+
+        if outside(0.0) <= 0:
             return at(0.0)
-        low = 0.0
         high = float(np.abs(b).sum() / min(radius, 1.0) + 1)
-        for _ in range(200):
-            middle = (low + high) / 2
-            if np.linalg.norm(at(middle), norm) > radius:
-                low = middle
-            else:
-                high = middle
-        return at(high)
+        return at(brentq(outside, 0.0, high, xtol=1e-15))
 
 
 def bowls(
@@ -274,17 +282,30 @@ class Schedule(NamedTuple):
     rho: Array
 
 
-def schedule(kind: str, rounds: int, lam0: float, share: float = 1.0) -> Schedule:
+def schedule(
+    kind: str,
+    rounds: int,
+    lam0: float,
+    share: float = 1.0,
+) -> Schedule:
     """The paper's: "convex" and "nonconvex" with participation `share`, or "stochastic"."""
     t = np.arange(1.0, rounds + 1)
     ones = np.ones(rounds)
     if kind == "convex":
         u = share * (t - 1) + 2
-        return Schedule(eta=2 / u, lam=lam0 * np.sqrt(u), rho=ones)
+        return Schedule(
+            eta=2 / u,
+            lam=lam0 * np.sqrt(u),
+            rho=ones,
+        )
     if kind == "nonconvex":
         passed = rounds if share == 1 else share * rounds + 1
         u = passed * ones
-        return Schedule(eta=u ** (-2 / 3), lam=lam0 * u ** (1 / 3), rho=ones)
+        return Schedule(
+            eta=u ** (-2 / 3),
+            lam=lam0 * u ** (1 / 3),
+            rho=ones,
+        )
     return Schedule(
         eta=9 / (t + 8),
         lam=lam0 * np.sqrt(t + 8),
@@ -337,11 +358,10 @@ def run(
     d = np.zeros_like(x)
     models = [x]
     servers = [server]
-    asked = []
-    sent = []
-    averaged = []
+    rounds = []
     for eta, lam, rho, error in zip(*plan, slip, strict=True):
-        d = (1 - rho) * d + rho * problem.gradients(x, rng) / n
+        fresh = problem.gradients(x, rng) / n
+        d = (1 - rho) * d + rho * fresh
         drift = x - server[:, None]
         y = y + plus * drift
         g = d + lam * drift + y
@@ -356,15 +376,14 @@ def run(
         server = server + move.mean(1)
         models.append(x)
         servers.append(server)
-        asked.append(g)
-        sent.append(s)
-        averaged.append(d)
+        rounds.append((g, s, d))
+    asked, sent, averaged = map(np.stack, zip(*rounds, strict=True))
     return Path(
         x=np.stack(models),
         server=np.stack(servers),
-        g=np.stack(asked),
-        s=np.stack(sent),
-        d=np.stack(averaged),
+        g=asked,
+        s=sent,
+        d=averaged,
     )
 
 
@@ -374,7 +393,13 @@ def answers(oracles: Sequence[Oracle], g: Array) -> Array:
     return np.stack(each_client, axis=1)
 
 
-def worse(s: Array, x: Array, g: Array, quality: float, error: float) -> Array:
+def worse(
+    s: Array,
+    x: Array,
+    g: Array,
+    quality: float,
+    error: float,
+) -> Array:
     """The answers moved towards x_i: `quality` of each gap is left, less the client's `error`/n."""
     n = x.shape[1]
     gap = (g * (x - s)).sum(-1)
@@ -383,13 +408,19 @@ def worse(s: Array, x: Array, g: Array, quality: float, error: float) -> Array:
     return np.asarray(x + left[..., None] * (s - x))
 
 
-def naive(problem: Bowls, oracle: Oracle, eta: Array, start: Array) -> Array:
+def naive(
+    problem: Bowls,
+    oracle: Oracle,
+    eta: Array,
+    start: Array,
+) -> Array:
     """Scheme (20), one oracle call for each client at the common model, `[T + 1, R, d]`."""
     x = start
     path = [start]
     for step in eta:
-        s = oracle(problem.gradients(x[:, None]))
-        x = (1 - step) * x + step * s.mean(1)
+        gradients = problem.gradients(x[:, None])
+        answer = oracle(gradients).mean(1)
+        x = (1 - step) * x + step * answer
         path.append(x)
     return np.stack(path)
 
@@ -397,7 +428,7 @@ def naive(problem: Bowls, oracle: Oracle, eta: Array, start: Array) -> Array:
 def distance(x: Array) -> Array:
     """dist(X, C), `[...]`, for `x` of shape `[..., n, d]`."""
     off = x - x.mean(-2, keepdims=True)
-    return np.asarray(np.sqrt(np.square(off).sum((-2, -1))))
+    return np.asarray(np.linalg.norm(off, axis=(-2, -1)))
 
 
 def surrogate(problem: Bowls, x: Array, lam: Array) -> Array:
@@ -426,24 +457,37 @@ class Progress(NamedTuple):
     distance: Array  # dist(X_{t+1}, C)
 
 
-def progress(problem: Bowls, path: Path, plan: Schedule, least: float) -> Progress:
+def progress(
+    problem: Bowls,
+    path: Path,
+    plan: Schedule,
+    least: float,
+) -> Progress:
     """What the convex bounds are about, for runs of `plan`; `least` is F*."""
     models = path.x[1:]
+    penalized = surrogate(problem, models, plan.lam)
+    values = problem.value(path.server[1:])
     return Progress(
-        h=surrogate(problem, models, plan.lam).mean(1) - least,
-        excess=problem.value(path.server[1:]).mean(1) - least,
+        h=penalized.mean(1) - least,
+        excess=values.mean(1) - least,
         distance=distance(models).mean(1),
     )
 
 
-def each(bound: Callable[..., float], rounds: Iterable[int], *args: Any, **options: Any) -> Array:
+def each(
+    bound: Callable[..., float],
+    rounds: Iterable[int],
+    *args: Any,
+    **options: Any,
+) -> Array:
     """A bound of `theory` or `theory_fw` at every round, `[T]`."""
     return np.array([bound(*args, t, **options) for t in rounds])
 
 
 def distance_bound(c: Constants, lam: Array, h: Array) -> Array:
     """The bound of dist(X_{t+1}, C) that a bound `h` of h_t gives, `[T]`."""
-    return np.asarray(2 * c.dual / lam + np.sqrt(2 * h / lam))
+    from_dual = 2 * c.dual / lam
+    return np.asarray(from_dual + np.sqrt(2 * h / lam))
 
 
 def spaced(rounds: int, number: int) -> NDArray[np.int64]:
@@ -454,4 +498,5 @@ def spaced(rounds: int, number: int) -> NDArray[np.int64]:
 
 def fitted_power(t: Array, x: Array) -> float:
     """The power p of the line through log t and log x, as of x = t^p."""
-    return float(np.polyfit(np.log(t), np.log(x), 1)[0])
+    power, _ = np.polyfit(np.log(t), np.log(x), 1)
+    return float(power)

@@ -56,7 +56,11 @@ class Generated(NamedTuple):
 
 
 def gaussian_labels(
-    clients: int, rng: torch.Generator, *, classes: int = 10, most: int | None = None
+    clients: int,
+    rng: torch.Generator,
+    *,
+    classes: int = 10,
+    most: int | None = None,
 ) -> Generated:
     """Inputs x ~ N(v_u, diag(j^-1.2)) of client u, labels arg max(W'x + b).
 
@@ -110,7 +114,12 @@ def constrained_synthetic(
     else:
         rows, sizes = label_windows(y, clients, labels, rng)
     rows, sizes, test_rows_of_clients = holdout(rows, sizes, TEST_SHARE, rng)
-    choices = {"model": model, "labels": labels, "paper_code": paper_code, "most": most}
+    choices = {
+        "model": model,
+        "labels": labels,
+        "paper_code": paper_code,
+        "most": most,
+    }
     return classifier(
         Samples(X, y),
         Samples(X[test_rows_of_clients], y[test_rows_of_clients]),
@@ -156,7 +165,13 @@ def constrained_pictures(
     measured, dtype, config : as in `classifier`.
     """
     rng = seeded(seed, "split")
-    rows, sizes = split_rows(train.y, train_rows, labels, clients, rng)
+    rows, sizes = split_rows(
+        train.y,
+        train_rows,
+        labels,
+        clients,
+        rng,
+    )
     shaped = channels_first if model == "cnn" else flat
     samples = Samples(shaped(train.X), train.y)
     if local_test is not None:
@@ -169,7 +184,12 @@ def constrained_pictures(
         test_samples = Samples(test_samples.X[:test_rows], test_samples.y[:test_rows])
     fitted = _network(model, samples.X, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
-    choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
+    choices = {
+        "data": data,
+        "model": model,
+        "labels": labels,
+        "local_test": local_test,
+    }
     return classifier(
         Samples(samples.X[used], samples.y[used]),
         test_samples,
@@ -185,7 +205,10 @@ def constrained_pictures(
 
 
 def _network(
-    model: str, X: Shaped[Tensor, "R *shape"], classes: int, rng: torch.Generator
+    model: str,
+    X: Shaped[Tensor, "R *shape"],
+    classes: int,
+    rng: torch.Generator,
 ) -> Model:
     """The model of a name for rows like X."""
     if model == "cnn":

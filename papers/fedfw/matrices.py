@@ -49,10 +49,12 @@ def multi_task_regression(
     truth = torch.randn(features, rank, generator=rng) @ torch.randn(rank, tasks, generator=rng)
     truth = truth / truth.norm()
     scale = (spread * torch.randn(clients, 1, features, generator=rng)).exp()
-    X = (scale * torch.randn(clients, rows, features, generator=rng)).flatten(0, 1)
-    Y = X @ truth + noise * torch.randn(len(X), tasks, generator=rng)
-    sizes = {"clients": clients, "rows": rows, "features": features, "tasks": tasks, "rank": rank}
-    return Problem(
+    inputs = scale * torch.randn(clients, rows, features, generator=rng)
+    X = inputs.flatten(0, 1)
+    errors = noise * torch.randn(len(X), tasks, generator=rng)
+    Y = X @ truth + errors
+    radius = float(torch.linalg.svdvals(truth).sum())
+    problem = Problem(
         name="multi_task_regression",
         data=(X.to(dtype), Y.to(dtype)),
         rows=torch.arange(len(X)).view(clients, rows),
@@ -66,24 +68,36 @@ def multi_task_regression(
         heldout=(truth.to(dtype),),
         config={
             "name": "multi_task_regression",
-            **sizes,
+            "clients": clients,
+            "rows": rows,
+            "features": features,
+            "tasks": tasks,
+            "rank": rank,
             "noise": noise,
             "spread": spread,
             "split_by": "seed",
         },
-    ).within(NuclearBall(float(torch.linalg.svdvals(truth).sum()), features, tasks))
+    )
+    return problem.within(NuclearBall(radius, features, tasks))
+
+
+def _errors(w: Tensor, batch: Batch) -> Tensor:
+    """W'x - y, `[B, tasks]`."""
+    x, y = batch.data
+    W = w.view(x.shape[-1], y.shape[-1])
+    return x @ W - y
 
 
 def _losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-    x, y = batch.data
-    error = x @ w.view(x.shape[-1], y.shape[-1]) - y
-    return (batch.weight @ (0.5 * error.square().sum(-1))).unsqueeze(0)
+    squares = 0.5 * _errors(w, batch).square().sum(-1)
+    return (batch.weight @ squares).unsqueeze(0)
 
 
 def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-    x, y = batch.data
-    error = x @ w.view(x.shape[-1], y.shape[-1]) - y
-    return (x.T @ (error * (batch.weight * weights[0]).unsqueeze(-1))).flatten()
+    x, _ = batch.data
+    weight = batch.weight * weights[0]
+    weighted = _errors(w, batch) * weight.unsqueeze(-1)
+    return (x.T @ weighted).flatten()
 
 
 def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:

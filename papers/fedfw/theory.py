@@ -56,13 +56,25 @@ def convex_at_mean(
     start: float = 0.0,
 ) -> float:
     """E F(w_{t+1}) - F* after round t: `convex` and zeta^2 / (2 N lambda_t)."""
-    at_clients = convex(c, t, share=share, quality=quality, slip=slip, start=start)
+    at_clients = convex(
+        c,
+        t,
+        share=share,
+        quality=quality,
+        slip=slip,
+        start=start,
+    )
     lam = c.lam0 * sqrt(share * quality * (t - 1) + 2)
     return at_clients + zeta**2 / (2 * c.N * lam)
 
 
 def nonconvex(
-    c: Constants, rounds: int, *, share: float = 1.0, quality: float = 1.0, slip: float = 0.0
+    c: Constants,
+    rounds: int,
+    *,
+    share: float = 1.0,
+    quality: float = 1.0,
+    slip: float = 0.0,
 ) -> float:
     """Theorem 2 for T rounds: the smallest mean gap of the surrogate, E min over t.
 
@@ -85,7 +97,13 @@ def nonconvex_at_mean(
     slip: float = 0.0,
 ) -> float:
     """The smallest mean Frank-Wolfe gap of F at w: (L D + zeta)^2 / (4 N lambda) more."""
-    at_clients = nonconvex(c, rounds, share=share, quality=quality, slip=slip)
+    at_clients = nonconvex(
+        c,
+        rounds,
+        share=share,
+        quality=quality,
+        slip=slip,
+    )
     lam = c.lam0 * _cube(rounds, share)
     return at_clients + (c.L * c.D + zeta) ** 2 / (4 * c.N * lam)
 

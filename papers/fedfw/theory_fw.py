@@ -40,18 +40,22 @@ class Constants:
 
 def convex_surrogate(c: Constants, t: int) -> float:
     """Theorem 1, (31): F_hat_t(X_{t+1}) - F*, the penalized objective after round t."""
-    return 2 * c.D**2 * (c.L / (t + 1) + c.N * c.lam0 / sqrt(t + 1))
+    steps = c.L / (t + 1)
+    penalty = c.N * c.lam0 / sqrt(t + 1)
+    return 2 * c.D**2 * (steps + penalty)
 
 
 def convex_distance(c: Constants, t: int) -> float:
     """Theorem 1, (37): dist(X_{t+1}, C) after round t."""
-    root = c.D * sqrt(c.lam0 * (c.L + c.N * c.lam0))
+    curvature = c.L + c.N * c.lam0
+    root = c.D * sqrt(c.lam0 * curvature)
     return 2 / (c.lam0 * sqrt(t + 1)) * (c.dual + root)
 
 
 def convex_excess(c: Constants, t: int) -> float:
     """Theorem 1, (38): F(w_t) - F* after t - 1 rounds, t >= 2."""
-    root = c.D * sqrt(c.lam0 * (c.L / sqrt(t) + c.N * c.lam0))
+    curvature = c.L / sqrt(t) + c.N * c.lam0
+    root = c.D * sqrt(c.lam0 * curvature)
     to_mean = 2 * c.G / (c.lam0 * sqrt(t)) * (c.dual + root)
     return convex_surrogate(c, t - 1) + to_mean
 
@@ -60,7 +64,8 @@ def nonconvex_surrogate(c: Constants, rounds: int) -> float:
     """Theorem 2, (52): the smallest gap of the surrogate in T rounds, sum_i <g_i, x_i - s_i>."""
     cube = float(rounds ** (1 / 3))
     penalty = c.N * c.D**2 * c.lam0 / 2
-    return (c.spread + penalty) / cube + c.L * c.D**2 / (2 * cube**2)
+    steps = c.L * c.D**2 / (2 * cube**2)
+    return (c.spread + penalty) / cube + steps
 
 
 def nonconvex_distance(c: Constants, rounds: int) -> float:
@@ -78,21 +83,25 @@ def nonconvex_gap(c: Constants, rounds: int) -> float:
 def _noise(c: Constants) -> float:
     """C of Lemma 3; printed with D for sqrt(N) D and N sigma^2 for sigma^2 / N."""
     first = 7 ** (2 / 3) * c.first**2
-    later = 16 * c.sigma**2 / c.N + 81 * c.L**2 * c.D**2 / c.N
-    Q = max(first, later)
-    steps = 81 / 2 * c.D**2 * (c.L + c.N * c.lam0)
+    sampling = 16 * c.sigma**2 / c.N
+    motion = 81 * c.L**2 * c.D**2 / c.N
+    Q = max(first, sampling + motion)
+    curvature = c.L + c.N * c.lam0
+    steps = 81 / 2 * c.D**2 * curvature
     return steps + 9 * sqrt(c.N) * c.D * sqrt(Q)
 
 
 def stochastic_surrogate(c: Constants, t: int) -> float:
     """Lemma 3, (66): E F_hat(X_t) - F* before round t."""
-    return float(9 ** (1 / 3) * _noise(c) / (t + 7) ** (1 / 3))
+    noise = 9 ** (1 / 3) * _noise(c)
+    return float(noise / (t + 7) ** (1 / 3))
 
 
 def stochastic_distance(c: Constants, t: int) -> float:
     """Lemma 3, (67), printed for the square: E dist(X_t, C) before round t."""
     from_dual = 2 * c.dual / (c.lam0 * sqrt(t + 7))
-    from_noise = 2 * sqrt(2 * 9 ** (1 / 3) * _noise(c) / c.lam0) / (t + 7) ** (5 / 12)
+    noise = 2 * 9 ** (1 / 3) * _noise(c)
+    from_noise = 2 * sqrt(noise / c.lam0) / (t + 7) ** (5 / 12)
     return float(from_dual + from_noise)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ from fedlib.steps.schedules import Convex, Stochastic
 
 BATCH = 64
 NORMS = ("l2", "l1")
-FEDDR_STEP = 0.05
-FEDDR_ALPHA = 0.01
+FEDDR_STEP = np.float32(0.05)
+FEDDR_ALPHA = np.float32(0.01)
 Array = np.ndarray[Any, Any]
 Shapes = tuple[tuple[int, ...], ...]  # of a model's tensors
 
@@ -36,6 +37,29 @@ class State(NamedTuple):
     x: Tensor  # [N, d] the clients' models at the end of the round
     kept: Tensor  # [N, k, d] averaged gradients, k = 1, of FedFW-sto; y and x-hat, k = 2, of FedDR
     t: Tensor  # rounds done
+
+
+def state_of(
+    w: Array,
+    x: Array,
+    kept: Array,
+    t: Tensor,
+) -> State:
+    """The state of these arrays."""
+    return State(
+        w=torch.from_numpy(w),
+        x=torch.from_numpy(x),
+        kept=torch.from_numpy(kept),
+        t=t,
+    )
+
+
+class Rows(NamedTuple):
+    """The same number of rows for each of some clients, and what each counts in a mean."""
+
+    X: Array  # [n, B, p]
+    y: Array  # [n, B]
+    weight: Array  # [n, B]
 
 
 @dataclass(frozen=True)
@@ -73,12 +97,18 @@ class AuthorsFW:
         w = problem.w0
         n = problem.num_clients
         averages = w.new_zeros(n, int(self.averaged), len(w))
-        return State(w, w.repeat(n, 1), averages, w.new_zeros(()))
+        models = w.repeat(n, 1)
+        return State(w, models, averages, t=w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         problem = fed.problem
         shapes = shapes_of(problem)
         w = state.w.numpy()
@@ -89,19 +119,20 @@ class AuthorsFW:
         ends = parts_of(shapes) if self.tensors else ((0, len(w)),)
         eta, lam, rho = self.step_sizes(problem, int(state.t))
         rng = None if self.ordered else generator(draw)
-        for step, clients, X, y, weight in minibatches(problem, rng, self.epoch):
+        count = np.float32(problem.num_clients)
+        for step, clients, rows in minibatches(problem, rng, self.epoch):
             x_i = x[clients]
-            g = gradients(x_i, X, y, weight, shapes) / np.float32(problem.num_clients)
+            g = gradients(x_i, rows, shapes) / count
             if self.averaged:
                 average = averages[clients, 0]
-                g = average + rho[step, clients] * (g - average)
+                change = rho[step, clients] * (g - average)
+                g = average + change
                 averages[clients, 0] = g
             g = g + lam[step, clients] * (x_i - w)
             corner = oracle(g, ends, self.norm, float(self.radius))  # 4
             x[clients] = x_i + eta[step, clients] * (corner - x_i)
         w = x.mean(0)  # 5
-        server, client_models, kept = map(torch.from_numpy, (w, x, averages))
-        return State(server, client_models, kept, state.t + 1), fed.info()
+        return state_of(w, x, averages, state.t + 1), fed.info()
 
     def step_sizes(self, problem: Problem, rounds: int) -> tuple[Array, Array, Array]:
         """Line 3's eta_s, lambda_s and rho_s in the round after `rounds`, each `[steps, N, 1]`."""
@@ -148,12 +179,18 @@ class AuthorsFedDR:
         w = torch.zeros_like(problem.w0)
         n = problem.num_clients
         y_and_xhat = w.new_zeros(n, 2, len(w))
-        return State(w, w.repeat(n, 1), y_and_xhat, w.new_zeros(()))
+        models = w.repeat(n, 1)
+        return State(w, models, y_and_xhat, t=w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return drawn(problem, rng)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         problem = fed.problem
         rounds = int(state.t)
         rng = generator(draw)
@@ -165,21 +202,21 @@ class AuthorsFedDR:
             count = 1 if self.common else len(x)
             starts = random_models(shapes, count, rng)
             x = y = xhat = np.broadcast_to(starts, x.shape)  # 1
-        batch = next_batch(problem, rounds) if self.ordered else one_batch(problem, rng)  # 2
-        y = y + np.float32(FEDDR_ALPHA) * (w - x)  # 3
-        slope = gradients(x, *batch, shapes)
-        x = x - np.float32(FEDDR_STEP) * (slope + np.float32(FEDDR_ALPHA) * (x - y))  # 4
+        rows = next_batch(problem, rounds) if self.ordered else one_batch(problem, rng)  # 2
+        y = y + FEDDR_ALPHA * (w - x)  # 3
+        slope = gradients(x, rows, shapes) + FEDDR_ALPHA * (x - y)
+        x = x - FEDDR_STEP * slope  # 4
         next_xhat = 2 * x - y  # 5
-        w = self.into_ball(w + (next_xhat - xhat).mean(0))  # 6
+        changes = next_xhat - xhat
+        w = self.into_ball(w + changes.mean(0))  # 6
         kept = np.stack([y, next_xhat], 1)
-        server, models, remembered = map(torch.from_numpy, (w, x, kept))
-        return State(server, models, remembered, state.t + 1), fed.info()
+        return state_of(w, x, kept, state.t + 1), fed.info()
 
     def into_ball(self, w: Array) -> Array:
         """Line 6's scaling of a model that is outside of the ball."""
         length = np.abs(w).sum() if self.norm == "l1" else np.sqrt((w * w).sum())
-        factor = min(1.0, float(self.radius) / max(float(length), 1e-30))
-        return w * np.float32(factor)
+        share = float(self.radius) / max(float(length), 1e-30)
+        return w * np.float32(min(1.0, share))
 
 
 def drawn(problem: Problem, rng: torch.Generator) -> Draw:
@@ -202,8 +239,8 @@ def shapes_of(problem: Problem) -> Shapes:
 @lru_cache(maxsize=8)
 def parts_of(shapes: Shapes) -> tuple[tuple[int, int], ...]:
     """First and last place of every tensor in the vector."""
-    lengths = [int(np.prod(shape)) for shape in shapes]
-    ends = np.cumsum([0, *lengths]).tolist()
+    lengths = map(prod, shapes)
+    ends = accumulate(lengths, initial=0)
     return tuple(pairwise(ends))
 
 
@@ -215,41 +252,45 @@ def steps_of(sizes: tuple[int, ...], epoch: bool) -> Array:
     return -(-np.array(sizes) // BATCH)  # rounded up
 
 
-Step = tuple[int, Array, Array, Array, Array]
-
-
-def minibatches(problem: Problem, rng: np.random.Generator | None, epoch: bool) -> Iterator[Step]:
-    """Step by step: its number, the clients that still have rows, their rows, labels, weights.
+def minibatches(
+    problem: Problem,
+    rng: np.random.Generator | None,
+    epoch: bool,
+) -> Iterator[tuple[int, Array, Rows]]:
+    """Step by step: its number, the clients that still have rows, and their rows.
 
     The clients of a step are worked on together; a row beyond a client's last weighs nothing.
     """
-    X, y = arrays(problem)
     orders = row_orders(problem, rng, epoch)
     for step, (clients, weight) in enumerate(plan(problem.sizes, epoch)):
-        rows = np.stack([orders[client][step] for client in clients])
-        yield step, clients, X[rows], y[rows], weight
+        numbers = [orders[client][step] for client in clients]
+        yield step, clients, rows_of(problem, np.stack(numbers), weight)
 
 
-def arrays(problem: Problem) -> tuple[Array, Array]:
-    """The inputs and the labels of all rows."""
+def rows_of(problem: Problem, numbers: Array, weight: Array) -> Rows:
+    """The rows of these numbers, `[n, B]`."""
     X, y = problem.data
-    return X.numpy(), y.numpy()
+    return Rows(X.numpy()[numbers], y.numpy()[numbers], weight)
 
 
-def row_orders(problem: Problem, rng: np.random.Generator | None, epoch: bool) -> list[Array]:
+def row_orders(
+    problem: Problem,
+    rng: np.random.Generator | None,
+    epoch: bool,
+) -> list[Array]:
     """For every client its rows in the order of the round, `[steps, width]`; the last ones repeat.
 
     In an epoch the order is random, without `rng` that of the problem.
     """
     sizes = problem.sizes
-    steps = steps_of(sizes, epoch)
     width = width_of(sizes, epoch)
     orders = []
-    for rows, size, count in zip(problem.rows.numpy(), sizes, steps, strict=True):
-        own_rows = rows[:size]
+    clients = zip(problem.rows.numpy(), sizes, steps_of(sizes, epoch), strict=True)
+    for padded, size, count in clients:
+        rows = padded[:size]
         if epoch and rng is not None:
-            own_rows = rows[rng.permutation(size)]
-        orders.append(np.resize(own_rows, (count, width)))
+            rows = padded[rng.permutation(size)]
+        orders.append(np.resize(rows, (count, width)))
     return orders
 
 
@@ -267,7 +308,8 @@ def plan(sizes: tuple[int, ...], epoch: bool) -> tuple[tuple[Array, Array], ...]
     for step in range(int(steps.max())):
         clients = np.flatnonzero(steps > step)
         rows_left = np.array(sizes)[clients] - step * width
-        of_steps.append((clients, equal_weights(np.minimum(rows_left, width), width)))
+        counts = np.minimum(rows_left, width)
+        of_steps.append((clients, equal_weights(counts, width)))
     return tuple(of_steps)
 
 
@@ -278,70 +320,81 @@ def equal_weights(counts: Array, width: int) -> Array:
     return there / counts.astype(np.float32)
 
 
-def next_batch(problem: Problem, rounds: int) -> tuple[Array, Array, Array]:
+def next_batch(problem: Problem, rounds: int) -> Rows:
     """The minibatch of every client that follows the `rounds` before, in the order of its rows."""
-    X, y = arrays(problem)
     sizes = np.array(problem.sizes)
     batches = steps_of(problem.sizes, epoch=True)
     first_row = BATCH * (rounds % batches)
-    places = (first_row[:, None] + np.arange(BATCH)) % sizes[:, None]
-    chosen = np.take_along_axis(problem.rows.numpy(), places, 1)
+    places = first_row[:, None] + np.arange(BATCH)
+    numbers = np.take_along_axis(problem.rows.numpy(), places % sizes[:, None], 1)
     rows_left = np.minimum(sizes - first_row, BATCH)
-    return X[chosen], y[chosen], equal_weights(rows_left, BATCH)
+    return rows_of(problem, numbers, equal_weights(rows_left, BATCH))
 
 
-def one_batch(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def one_batch(problem: Problem, rng: np.random.Generator) -> Rows:
     """A minibatch of every client's rows, without replacement where it has as many."""
-    X, y = arrays(problem)
     batches = []
     for rows, size in zip(problem.rows.numpy(), problem.sizes, strict=True):
         places = rng.choice(size, BATCH, replace=size < BATCH)
         batches.append(rows[places])
-    chosen = np.stack(batches)
-    weight = np.full(chosen.shape, 1 / BATCH, np.float32)
-    return X[chosen], y[chosen], weight
+    numbers = np.stack(batches)
+    weight = np.full(numbers.shape, 1 / BATCH, np.float32)
+    return rows_of(problem, numbers, weight)
 
 
-def gradients(x: Array, X: Array, y: Array, weight: Array, shapes: Shapes) -> Array:
-    """Of the clients' mean cross-entropies at their models, `[n, d]`; one layer, or two with ReLU.
-
-    `x [n, d]`, rows `X [n, B, p]`, labels and weights `[n, B]`.
-    """
-    tensors = tensors_of(x, shapes)
-    rows = X.swapaxes(1, 2)  # labels and cells before rows: sums over them are fast then
-    W, b = tensors[:2]
-    Z = W @ rows + b[:, :, None]
-    if len(tensors) == 2:
-        error = output_error(Z, y, weight)
+def gradients(x: Array, rows: Rows, shapes: Shapes) -> Array:
+    """Of the clients' mean cross-entropies at their models `x`, `[n, d]`; one layer, or two."""
+    X = rows.X
+    columns = X.swapaxes(1, 2)  # labels and cells before rows: sums over them are fast then
+    W, b, *second_layer = tensors_of(x, shapes)
+    Z = W @ columns + b[:, :, None]
+    if not second_layer:
+        error = output_error(Z, rows)
         blocks = [error @ X, error.sum(2)]
     else:
-        V, c = tensors[2:]
+        V, c = second_layer
         hidden = np.maximum(Z, 0)
-        error = output_error(V @ hidden + c[:, :, None], y, weight)
-        back = (V.swapaxes(1, 2) @ error) * (Z > 0)
-        blocks = [back @ X, back.sum(2), error @ hidden.swapaxes(1, 2), error.sum(2)]
-    return np.concatenate([block.reshape(len(x), -1) for block in blocks], 1)
+        outputs = V @ hidden + c[:, :, None]
+        error = output_error(outputs, rows)
+        at_hidden = V.swapaxes(1, 2) @ error
+        back = at_hidden * (Z > 0)
+        blocks = [
+            back @ X,
+            back.sum(2),
+            error @ hidden.swapaxes(1, 2),
+            error.sum(2),
+        ]
+    flat = [block.reshape(len(x), -1) for block in blocks]
+    return np.concatenate(flat, 1)
 
 
 def tensors_of(x: Array, shapes: Shapes) -> list[Array]:
     """The tensors of all clients' models `[n, d]`, each `[n, ...]`."""
     tensors = []
     for (first, end), shape in zip(parts_of(shapes), shapes, strict=True):
-        tensors.append(x[:, first:end].reshape(len(x), *shape))
+        part = x[:, first:end]
+        tensors.append(part.reshape(len(x), *shape))
     return tensors
 
 
-def output_error(outputs: Array, y: Array, weight: Array) -> Array:
+def output_error(outputs: Array, rows: Rows) -> Array:
     """The gradient of the mean cross-entropies by the outputs `[n, classes, B]`."""
-    error = np.exp(outputs - outputs.max(1, keepdims=True))
-    error *= (weight / error.sum(1))[:, None]
-    n, size = y.shape
+    largest = outputs.max(1, keepdims=True)
+    error = np.exp(outputs - largest)
+    factor = rows.weight / error.sum(1)
+    error *= factor[:, None]
+    n, size = rows.y.shape
     clients = np.arange(n)[:, None]
-    error[clients, y, np.arange(size)] -= weight
+    error[clients, rows.y, np.arange(size)] -= rows.weight
     return np.asarray(error)
 
 
-def oracle(g: Array, ends: tuple[tuple[int, int], ...], norm: str, radius: float) -> Array:
+def oracle(
+    g: Array,
+    ends: tuple[tuple[int, int], ...],
+    norm: str,
+    radius: float,
+) -> Array:
     """The corner of every ball that minimizes the inner product with its part of g, `[n, d]`."""
     corner = np.zeros_like(g)
     for first, end in ends:
@@ -364,6 +417,6 @@ def random_models(shapes: Shapes, clients: int, rng: np.random.Generator) -> Arr
     for k, shape in enumerate(shapes):
         matrix_shape = shapes[k - k % 2]  # of the layer whose matrix or bias this is
         end = 1 / np.sqrt(matrix_shape[1])
-        size = (clients, int(np.prod(shape)))
-        blocks.append(rng.uniform(-end, end, size))
+        block = rng.uniform(-end, end, (clients, prod(shape)))
+        blocks.append(block)
     return np.concatenate(blocks, 1).astype(np.float32)

@@ -7,10 +7,10 @@ import numpy as np
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedfw.authors.runs import DEFAULTS, LAM, Labels, pairs, run_of
-from papers.fedfw.cells import PRINTED, printed_gap
+from papers.fedfw.cells import PRINTED, Printed, printed_gap
 from papers.fedfw.tables.quantities import late, measures, meet, percent
 from papers.kit import quantities as kit
-from papers.kit.numbers import exact, mean
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.quantities import Quantities, Query, Row, estimates, row, sweep
 from papers.kit.rules import Numbers
 from papers.kit.study import Params, Traces
@@ -45,8 +45,8 @@ def derive(traces: Traces, p: Params) -> Quantities:
 def tables(traces: Traces) -> list[list[Row]]:
     """Tables of the cells, of differences by split, and of how far printed values are."""
     values = kit.measured(traces, measures)
-    by_run = values.set_index(["run", "seed"])[[*UNITS]]
-    cells = kit.labelled(estimates(by_run, UNITS), traces)
+    by_run = values.set_index(["run", "seed"])
+    cells = kit.labelled(estimates(by_run[[*UNITS]], UNITS), traces)
     differences = []
     for run, rival in pairs():
         apart = kit.minus(values, DEFAULTS, run, rival)
@@ -59,49 +59,55 @@ def tables(traces: Traces) -> list[list[Row]]:
 
 def difference(run: Labels) -> Labels:
     """The labels of a run minus FedDR's: they do not name lambda_0."""
-    labels = {label: value for label, value in run.items() if label != "lam"}
-    return {**labels, "minus": "feddr"}
+    labels = {**run, "minus": "feddr"}
+    labels.pop("lam", None)
+    return labels
 
 
 def counted(numbers: Numbers) -> list[Row]:
-    """How many printed values are the same, near and apart, and how many have no run."""
+    """How many printed values are the same, near and apart, and how many there are."""
+    counts = dict.fromkeys(("meets", "same", "near", "apart"), 0)
     distances = []
-    meets = 0
     for printed in PRINTED:
         ours = numbers.get(Query.of("best", **run_of(printed)))
         if ours is not None:
+            counts["meets"] += meet(ours, printed)
+            counts[far(ours, printed)] += 1
             distances.append(abs(ours.value - printed.value))
-            meets += meet(ours, printed)
-    distance = np.array(distances)
-    same = distance <= SAME
-    near = (distance > SAME) & (distance <= NEAR)
-    apart = distance > NEAR
-    counts = {
-        "meets": meets,
-        "same": same.sum(),
-        "near": near.sum(),
-        "apart": apart.sum(),
-        "compared": len(distance),
-        "without": len(PRINTED) - len(distance),
-        "printed": len(PRINTED),
-    }
+    counts["compared"] = len(distances)
+    counts["printed"] = len(PRINTED)
     rows = [row(name, exact(count, "values"), tables="all") for name, count in counts.items()]
-    average = float(distance.mean()) if distances else np.nan
+    average = float(np.mean(distances)) if distances else np.nan
     return [*rows, row("distance", exact(average, "points"), tables="all")]
+
+
+def far(ours: Number, printed: Printed) -> str:
+    """Whether a printed value is the `same` as ours, `near` or `apart`."""
+    distance = abs(ours.value - printed.value)
+    if distance <= SAME:
+        return "same"
+    return "near" if distance <= NEAR else "apart"
 
 
 def waterfall(traces: Traces, rounds: int) -> dict[str, Array]:
     """FedFW minus FedDR by split, after each change; the last models but where it says best."""
     cell: Labels = {"net": "mclr", "split": "iid", "norm": "l2"}
     feddr = kit.run_of(traces, DEFAULTS, **cell, method="feddr")
-    fedfw = sweep(traces, DEFAULTS, "lam", **cell, method="fw")
+    fedfw = sweep(
+        traces,
+        DEFAULTS,
+        "lam",
+        **cell,
+        method="fw",
+    )
     plain = fedfw[LAM]
     rows = lowest_loss(traces, "rows", "fw")
     reset = kit.run_of(traces, DEFAULTS, step="reset", method="fw")
     epoch = kit.run_of(traces, DEFAULTS, step="epoch", method="fw")
     feddr_then = at(feddr, rounds)
     feddr_best = best_round(feddr)
-    highest = max(map(best_round, fedfw.values()), key=np.mean)
+    best_rounds = [best_round(trace) for trace in fedfw.values()]
+    highest = max(best_rounds, key=np.mean)
     return {
         "text": difference_of_last(traces, "ours"),
         "rows": difference_of_last(traces, "rows"),
@@ -124,7 +130,13 @@ def difference_of_last(traces: Traces, step: str) -> Array:
 
 def lowest_loss(traces: Traces, step: str, method: str) -> Trace:
     """The run of a grid with the lowest mean training loss at the end."""
-    grid = kit.chosen(traces, ["lam", "lr", "eta"], DEFAULTS, step=step, method=method)
+    grid = kit.chosen(
+        traces,
+        ["lam", "lr", "eta"],
+        DEFAULTS,
+        step=step,
+        method=method,
+    )
     return min(grid.values(), key=lambda trace: late(trace).mean())
 
 

@@ -75,10 +75,11 @@ class _Measured:
 
     def __call__(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         X, y, train_inputs, labels = problem.heldout
-        right = (self.model.apply(w, X).argmax(1) == y).to(w.dtype).mean()
+        losses = row_losses(self.model.apply(w, train_inputs), labels)
+        right = self.model.apply(w, X).argmax(1) == y
         return {
-            "loss": row_losses(self.model.apply(w, train_inputs), labels).mean(),
-            "accuracy": right,
+            "loss": losses.mean(),
+            "accuracy": right.to(w.dtype).mean(),
         }
 
 
@@ -119,7 +120,12 @@ def authors_problem(
         model,
         sizes=sizes,
         name="authors_problem",
-        config={"net": net, "classes": classes, "measured": measured, "split_by": "seed"},
+        config={
+            "net": net,
+            "classes": classes,
+            "measured": measured,
+            "split_by": "seed",
+        },
     )
     problem = replace(
         problem,

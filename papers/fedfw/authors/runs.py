@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 from fedlib.algorithms.feddr import FedDR
@@ -57,16 +58,14 @@ def cells(p: Params, *, published: bool = False) -> Iterator[Spec]:
     With `published` minibatches have a fixed order, and all clients of FedDR start at one model.
     """
     run = partial(labelled, p)
-    for norm in NORMS:
-        for net in NETS:
-            for split in p["splits"]:
-                problem = problem_of(net, split)
-                cell: Labels = {"net": net, "split": split, "norm": norm}
-                for lam in lambdas(net, split, norm):
-                    method = AuthorsFW(lam, norm, ordered=published)
-                    yield run(method, problem, p["rounds"], {**cell, "method": "fw", "lam": lam})
-                feddr = AuthorsFedDR(norm, common=published, ordered=published)
-                yield run(feddr, problem, p["feddr_rounds"], {**cell, "method": "feddr"})
+    for norm, net, split in product(NORMS, NETS, p["splits"]):
+        problem = problem_of(net, split)
+        cell: Labels = {"net": net, "split": split, "norm": norm}
+        for lam in lambdas(net, split, norm):
+            method = AuthorsFW(lam, norm, ordered=published)
+            yield run(method, problem, p["rounds"], {**cell, "method": "fw", "lam": lam})
+        feddr = AuthorsFedDR(norm, common=published, ordered=published)
+        yield run(feddr, problem, p["feddr_rounds"], {**cell, "method": "feddr"})
     for split in p["splits"] if p["many_rounds"] else ():
         problem = problem_of("mclr", split, users=USERS)
         column: Labels = {"users": "many", "split": split}
@@ -77,10 +76,23 @@ def cells(p: Params, *, published: bool = False) -> Iterator[Spec]:
 
 
 def labelled(
-    p: Params, method: Any, problem: Any, rounds: int, labels: Labels, evaluate_every: int = 1
+    p: Params,
+    method: Any,
+    problem: Any,
+    rounds: int,
+    labels: Labels,
+    evaluate_every: int = 1,
 ) -> Spec:
     """A run with these labels."""
-    return Spec(method, problem, rounds, p["seeds"], evaluate_every, KEEP, labels=labels)
+    return Spec(
+        method,
+        problem,
+        rounds,
+        p["seeds"],
+        evaluate_every,
+        KEEP,
+        labels=labels,
+    )
 
 
 def problem_of(net: str, split: str, **options: Any) -> Any:
@@ -98,23 +110,41 @@ def between(p: Params) -> Iterator[Spec]:
             plain = AuthorsFW(lam, reset=False, epoch=False, tensors=False)
             yield run(plain, problem, labels={"step": step, "method": "fw", "lam": lam})
         within = partial(problem.func, **problem.keywords, ball=RADIUS)
-        for lr in map(float, p["rates"]):
-            for eta in map(float, p["etas"]):
-                point: Labels = {"step": step, "method": "feddr", "lr": lr, "eta": eta}
-                yield run(FedDR(lr, 1, eta=eta), within, labels=point)
+        for lr, eta in product(map(float, p["rates"]), map(float, p["etas"])):
+            point: Labels = {
+                "step": step,
+                "method": "feddr",
+                "lr": lr,
+                "eta": eta,
+            }
+            yield run(FedDR(lr, 1, eta=eta), within, labels=point)
     reset = AuthorsFW(LAM, epoch=False, tensors=False)
     yield run(reset, theirs, labels={"step": "reset", "method": "fw"})
     yield run(AuthorsFW(LAM, tensors=False), theirs, labels={"step": "epoch", "method": "fw"})
     for lam in map(float, p["chosen"]):
         if lam not in lambdas("mclr", "iid", "l2"):
-            cell: Labels = {"net": "mclr", "split": "iid", "norm": "l2", "method": "fw", "lam": lam}
-            yield labelled(p, AuthorsFW(lam), theirs, p["rounds"], cell)
+            cell: Labels = {
+                "net": "mclr",
+                "split": "iid",
+                "norm": "l2",
+                "method": "fw",
+                "lam": lam,
+            }
+            yield labelled(
+                p,
+                AuthorsFW(lam),
+                theirs,
+                p["rounds"],
+                cell,
+            )
 
 
 def lambdas(net: str, split: str, norm: str) -> tuple[float, ...]:
     """lambda_0 of FedFW's and of FedFW+'s files, which are runs of one code; each once."""
-    settings = [traced(f"{net}_synthetic_{split}", norm, method) for method in ("fedfw", "plus")]
-    return tuple(dict.fromkeys(lam for lam, _ in settings))
+    column = f"{net}_synthetic_{split}"
+    of_fedfw, _ = traced(column, norm, "fedfw")
+    of_plus, _ = traced(column, norm, "plus")
+    return (of_fedfw,) if of_plus == of_fedfw else (of_fedfw, of_plus)
 
 
 def run_of(printed: Printed) -> Labels:
@@ -133,12 +163,10 @@ def run_of(printed: Printed) -> Labels:
 
 def pairs() -> Iterator[tuple[Labels, Labels]]:
     """The runs that are compared: FedFW's with the lambda_0 of its file, and FedDR's."""
-    for net in NETS:
-        for split in SPLITS:
-            for norm in NORMS:
-                cell: Labels = {"net": net, "split": split, "norm": norm}
-                lam = lambdas(net, split, norm)[0]
-                yield {**cell, "method": "fw", "lam": lam}, {**cell, "method": "feddr"}
+    for net, split, norm in product(NETS, SPLITS, NORMS):
+        cell: Labels = {"net": net, "split": split, "norm": norm}
+        lam, *_ = lambdas(net, split, norm)
+        yield {**cell, "method": "fw", "lam": lam}, {**cell, "method": "feddr"}
     for split in SPLITS:
         column: Labels = {"users": "many", "split": split}
         yield {**column, "method": "sto"}, {**column, "method": "feddr"}

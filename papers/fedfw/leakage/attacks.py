@@ -63,16 +63,21 @@ class SmoothL1:
         size = gradient.abs()
         top = size.amax()
         relative = size / torch.where(top == 0, torch.ones_like(top), top)
-        return -self.radius * gradient.sign() * torch.softmax(self.sharpness * relative, 0)
+        share = torch.softmax(self.sharpness * relative, 0)
+        return -self.radius * gradient.sign() * share
 
 
 def leaked_gradient(
-    apply: Apply, w: Float[Tensor, "d"], X: Float[Tensor, "B *shape"], y: Float[Tensor, "B classes"]
+    apply: Apply,
+    w: Float[Tensor, "d"],
+    X: Float[Tensor, "B *shape"],
+    y: Float[Tensor, "B classes"],
 ) -> Float[Tensor, "d"]:
     """The gradient by w of the mean cross-entropy with probabilities y, itself differentiable."""
     start = w.detach().requires_grad_()
-    loss = -(y * torch.log_softmax(apply(start, X), 1)).sum(1).mean()
-    (gradient,) = torch.autograd.grad(loss, start, create_graph=True)
+    log_probabilities = torch.log_softmax(apply(start, X), 1)
+    products = (y * log_probabilities).sum(1)
+    (gradient,) = torch.autograd.grad(-products.mean(), start, create_graph=True)
     return gradient
 
 
@@ -161,13 +166,23 @@ class Attacker:
 
     def init(self, problem: Problem) -> State:
         w = problem.w0
-        return State(w, w.repeat(self.steps, 1), w.new_zeros(self.steps), w.new_zeros(()))
+        return State(
+            w,
+            path=w.repeat(self.steps, 1),
+            mismatch=w.new_zeros(self.steps),
+            t=w.new_zeros(()),
+        )
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         del rng
         return Draw(torch.arange(problem.num_clients))
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         del draw
         t = int(state.t)
         if t == 0:
@@ -192,7 +207,8 @@ class Attacker:
         path = []
         latest = state.w
         for picture in guesses[1:]:
-            latest = picture.flatten() if bool(picture.isfinite().all()) else latest
+            if bool(picture.isfinite().all()):
+                latest = picture.flatten()
             path.append(latest)
         apart = mismatch[1:] / sent.square().sum()
         return state._replace(path=torch.stack(path), mismatch=apart)
@@ -200,7 +216,8 @@ class Attacker:
 
 def message(network: Network, signal: Signal, problem: Problem) -> Tensor:
     truth, label, weights, _ = problem.heldout
-    return signal(leaked_gradient(network, weights, truth, one_hot(label)).detach())
+    gradient = leaked_gradient(network, weights, truth, one_hot(label))
+    return signal(gradient.detach())
 
 
 def one_hot(label: Tensor) -> Tensor:

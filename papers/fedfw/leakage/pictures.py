@@ -24,8 +24,11 @@ NETWORKS = {"mlp": "one hidden layer", "lenet": "LeNet"}
 
 def places(traces: Traces) -> list[tuple[str, str]]:
     """Data set and network of all attacks."""
-    labels = map(labels_of, traces.values())
-    return [*dict.fromkeys((str(of_run["data"]), str(of_run["network"])) for of_run in labels)]
+    names = {}
+    for trace in traces.values():
+        labels = labels_of(trace)
+        names[str(labels["data"]), str(labels["network"])] = None
+    return [*names]
 
 
 def title(data: str, network: str) -> str:

@@ -55,10 +55,20 @@ class Network:
         left = ((self.side + 1) // 2 + 1) // 2
         with torch.device("meta"):  # without storage: nothing comes from the global generator
             module = nn.Sequential(
-                *(nn.Conv2d(self.channels, CHANNELS, 5, 2, 2), nn.Sigmoid()),
-                *(nn.Conv2d(CHANNELS, CHANNELS, 5, 2, 2), nn.Sigmoid()),
-                *(nn.Conv2d(CHANNELS, CHANNELS, 5, 1, 2), nn.Sigmoid()),
-                *(nn.Flatten(1), nn.Linear(CHANNELS * left**2, 10)),
+                nn.Conv2d(
+                    self.channels,
+                    CHANNELS,
+                    5,
+                    2,
+                    2,
+                ),
+                nn.Sigmoid(),
+                nn.Conv2d(CHANNELS, CHANNELS, 5, 2, 2),
+                nn.Sigmoid(),
+                nn.Conv2d(CHANNELS, CHANNELS, 5, 1, 2),
+                nn.Sigmoid(),
+                nn.Flatten(1),
+                nn.Linear(CHANNELS * left**2, 10),
             )
         module = module.to_empty(device="cpu")
         with torch.no_grad():
@@ -67,7 +77,8 @@ class Network:
         return module
 
     def shapes(self) -> list[tuple[int, ...]]:
-        return [tuple(p.shape) for p in self.module(seeded(0, "split")).parameters()]
+        module = self.module(seeded(0, "split"))
+        return [tuple(parameter.shape) for parameter in module.parameters()]
 
     def start(self, rng: torch.Generator) -> Float[Tensor, " d"]:
         return models.ravel(self.module(rng))[0].double()
@@ -96,16 +107,20 @@ def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
     start w0. `metrics`: `psnr` of w against the picture in dB, at most 200, and their `cosine`.
     """
     rng = seeded(seed, "split")
-    table, (top, side) = pictures(name), DATA[name]
-    which = int(torch.randint(len(table.y), (1,), generator=rng))
-    picture = table.X[which].double() / top
+    table = pictures(name)
+    top, side = DATA[name]
+    row = int(torch.randint(len(table.y), (1,), generator=rng))
+    picture = table.X[row].double() / top
     picture = picture.unsqueeze(0) if picture.dim() == 2 else picture.movedim(-1, 0)
     edge = (picture.shape[-1] - side) // 2
-    truth = picture[:, edge : edge + side, edge : edge + side].reshape(1, *shape(network)[1:])
+    middle = slice(edge, edge + side)
+    truth = picture[:, middle, middle].unsqueeze(0)
     number = torch.tensor(seed)
+    start = torch.randn(truth.shape, generator=dummies(number), dtype=torch.float64)
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-        return (batch.data[0].flatten() - w).square().mean().unsqueeze(0)
+        error = batch.data[0].flatten() - w
+        return error.square().mean().unsqueeze(0)
 
     return Problem(
         name="leak_problem",
@@ -115,16 +130,17 @@ def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
         losses=losses,
         num_objectives=1,
         num_constraints=0,
-        w0=torch.randn(truth.shape, generator=dummies(number), dtype=torch.float64).flatten(),
+        w0=start.flatten(),
         metrics=compared,
-        heldout=(truth, table.y[which : which + 1], network.start(rng), number),
+        heldout=(truth, table.y[row : row + 1], network.start(rng), number),
         sequential_clients=True,
-        config={"name": "leak_problem", "data": name, "side": side, "split_by": "seed"},
+        config={
+            "name": "leak_problem",
+            "data": name,
+            "side": side,
+            "split_by": "seed",
+        },
     )
-
-
-def shape(network: Network) -> tuple[int, int, int, int]:
-    return 1, network.channels, network.side, network.side
 
 
 def dummies(number: Tensor) -> torch.Generator:
@@ -133,6 +149,10 @@ def dummies(number: Tensor) -> torch.Generator:
 
 def compared(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
     truth = problem.heldout[0].flatten()
-    length = (w.norm() * truth.norm()).clamp(min=1e-300)
-    decibels = -10 * torch.log10((w - truth).square().mean())
-    return {"psnr": decibels.clamp(max=CAP), "cosine": w @ truth / length}
+    lengths = w.norm() * truth.norm()
+    error = (w - truth).square().mean()
+    decibels = -10 * torch.log10(error)
+    return {
+        "psnr": decibels.clamp(max=CAP),
+        "cosine": w @ truth / lengths.clamp(min=1e-300),
+    }

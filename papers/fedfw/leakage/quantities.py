@@ -57,8 +57,9 @@ def measures(trace: Trace) -> dict[str, Number]:
 def first_seen(psnr: Array) -> Array:
     """Per seed, the first step with 25 dB or more; as many as there are if there is none."""
     clear = psnr >= SEEN
-    steps: Array = np.where(clear.any(1), clear.argmax(1), psnr.shape[1] - 1).astype(float)
-    return steps
+    last_step = psnr.shape[1] - 1
+    steps = np.where(clear.any(1), clear.argmax(1), last_step)
+    return np.asarray(steps, float)
 
 
 def bounded(values: pd.DataFrame) -> pd.DataFrame:
@@ -67,8 +68,8 @@ def bounded(values: pd.DataFrame) -> pd.DataFrame:
     Above 60 dB pictures are equal to the eye, below 0 none is there. For every seed the better of
     the two attacks on the l1 oracle counts.
     """
-    index = ["draw", "data", "network", "seed"]
-    within = values.set_index([*index, "signal"])["psnr"].clip(lower=LOST, upper=CLEAR)
+    by_attack = values.set_index(["draw", "data", "network", "seed", "signal"])
+    within = by_attack["psnr"].clip(lower=LOST, upper=CLEAR)
     ends = within.unstack("signal")
     ends["l1"] = ends[["l1", "soft"]].max(axis=1)
     return ends
@@ -84,6 +85,7 @@ def nothing(ends: pd.DataFrame) -> pd.DataFrame:
     places = []
     for _, gradient in ends["gradient"].groupby(level=["draw", "data", "network"]):
         half = len(gradient) // 2
-        second = gradient[half : 2 * half].set_axis(gradient.index[:half])
-        places.append(gradient[:half] - second)
+        first = gradient[:half]
+        second = gradient[half : 2 * half]
+        places.append(first - second.to_numpy())
     return pd.DataFrame({"nothing": pd.concat(places)})

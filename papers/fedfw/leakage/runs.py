@@ -40,13 +40,31 @@ def runs(p: Params) -> Iterator[Spec]:
                 labels: dict[str, Label] = {"data": data, "network": kind, "signal": signal}
                 shown = completed(labels, DEFAULTS)
                 fresh = {**shown, "draw": "fresh"}
-                yield Spec(attacker, problem, steps, p["seeds"], 1, KEEP, labels=shown)
-                yield Spec(attacker, problem, steps, p["fresh"], steps, ("psnr",), labels=fresh)
+                yield Spec(
+                    attacker,
+                    problem,
+                    steps,
+                    p["seeds"],
+                    1,
+                    KEEP,
+                    labels=shown,
+                )
+                yield Spec(
+                    attacker,
+                    problem,
+                    steps,
+                    p["fresh"],
+                    steps,
+                    ("psnr",),
+                    labels=fresh,
+                )
 
 
 def network(data: str, kind: str, hidden: int) -> Network:
     """A network for the pictures of a data set."""
-    return Network(kind, 3 if data == "cifar10" else 1, DATA[data][1], hidden)
+    channels = 3 if data == "cifar10" else 1
+    _, side = DATA[data]
+    return Network(kind, channels, side, hidden)
 
 
 def attackers(net: Network, p: Params) -> dict[str, Attacker]:

@@ -18,7 +18,13 @@ from papers.fedfw.feasible_data import constrained_pictures
 from papers.fedfw.matrices import multi_task_regression
 
 
-def clock_problem(seed: int, *, rows: int, columns: int, steps: int) -> Problem:
+def clock_problem(
+    seed: int,
+    *,
+    rows: int,
+    columns: int,
+    steps: int,
+) -> Problem:
     """The unit nuclear ball around 0, and nothing to minimize."""
     del seed
     ball = NuclearBall(1.0, rows, columns, steps)
@@ -58,5 +64,11 @@ def tasks_within(seed: int, *, steps: int, **sizes: Any) -> Problem:
 def pictures_within(seed: int, *, convex_set: ConvexSet, rows: int) -> Problem:
     table = data.digits()
     return constrained_pictures(
-        table, table, data="digits", labels=3, clients=10, seed=seed, train_rows=rows
+        table,
+        table,
+        data="digits",
+        labels=3,
+        clients=10,
+        seed=seed,
+        train_rows=rows,
     ).within(convex_set)

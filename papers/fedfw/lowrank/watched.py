@@ -16,7 +16,7 @@ from fedlib.algorithms.fedfw import FedFW
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
-from fedlib.sets import NuclearBall
+from fedlib.sets import Box, NuclearBall
 from fedlib.sets.vertices import wire_of
 from fedlib.work.states import Model
 
@@ -55,29 +55,41 @@ class Watched:
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return self.method.draw(problem, rng)
 
-    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+    ) -> tuple[Any, Info]:
         tap: Any = Tap(fed)
         state, info = self.method.round(tap, state, draw)
         (messages,) = tap.arrived
         assert fed.problem.set is not None
-        return state, {**info, **looked_at(messages, fed.problem.set)}
+        return state, info | looked_at(messages, fed.problem.set)
 
 
 def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tensor]:
     wire = wire_of(convex_set, s.shape[-1])
-    zero = torch.zeros_like(s[0, 0])
     back = vmap(lambda x: wire.decode(wire.encode(x), x))(s)
     count = (s != 0).sum(1).to(s.dtype)
-    second = off = zero
+    zero = torch.zeros_like(s[0, 0])
+    looks = {
+        "most": count.amax(),
+        "fewest": count.amin(),
+        "second": zero,
+        "off": zero,
+        "wire": (back - s).abs().amax(),
+    }
     if isinstance(convex_set, NuclearBall):
-        values = torch.linalg.svdvals(s.view(-1, convex_set.rows, convex_set.columns))
-        second = (values[:, 1] / values[:, 0]).amax()
-    low = getattr(convex_set, "low", None)
-    high = getattr(convex_set, "high", None)
-    if low is not None and high is not None:
-        off = torch.minimum((s - low).abs(), (s - high).abs()).amax()
-    both = {"most": count.amax(), "fewest": count.amin()}
-    return {**both, "second": second, "off": off, "wire": (back - s).abs().amax()}
+        matrices = s.view(-1, convex_set.rows, convex_set.columns)
+        values = torch.linalg.svdvals(matrices)
+        ratios = values[:, 1] / values[:, 0]
+        looks["second"] = ratios.amax()
+    if isinstance(convex_set, Box):
+        from_low = (s - convex_set.low).abs()
+        from_high = (s - convex_set.high).abs()
+        looks["off"] = torch.minimum(from_low, from_high).amax()
+    return looks
 
 
 @dataclass(frozen=True)
@@ -97,19 +109,30 @@ class Clock:
         vector = torch.randn(1, problem.dim, generator=rng)
         return Draw(torch.arange(problem.num_clients), chance=vector)
 
-    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Model,
+        draw: Draw,
+    ) -> tuple[Model, Info]:
         assert isinstance(draw.chance, Tensor)
         assert isinstance(fed.problem.set, NuclearBall)
         x = draw.chance[0].to(state.w)
         ball = fed.problem.set
         s, lmo = self.timed(ball.lmo, x)
         _, project = self.timed(ball.project, x)
-        best = ball.radius * torch.linalg.matrix_norm(x.view(ball.rows, -1), ord=2)
-        seconds = {"lmo": torch.tensor(lmo), "project": torch.tensor(project)}
-        return state, fed.info(reached=-(x @ s) / best, **seconds)
+        largest = torch.linalg.matrix_norm(x.view(ball.rows, -1), ord=2)
+        best = ball.radius * largest
+        info = fed.info(
+            reached=-(x @ s) / best,
+            lmo=torch.tensor(lmo),
+            project=torch.tensor(project),
+        )
+        return state, info
 
     def timed(self, oracle: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, float]:
         began = time.process_time()
         for _ in range(self.repeats):
             answer = oracle(x)
-        return answer, (time.process_time() - began) / self.repeats
+        seconds = time.process_time() - began
+        return answer, seconds / self.repeats

@@ -18,18 +18,37 @@ from papers.fedfw.rates.problems import SETS
 
 
 @lru_cache(maxsize=64)
-def generated(seed: int, *, model: str, norm: str, most: int) -> Problem:
+def generated(
+    seed: int,
+    *,
+    model: str,
+    norm: str,
+    most: int,
+) -> Problem:
     """The paper's synthetic data, ten clients with three labels each."""
     problem = constrained_synthetic(model=model, labels=3, seed=seed, most=most)
     return problem.within(SETS[norm])
 
 
 @lru_cache(maxsize=64)
-def photographed(seed: int, *, data: str, norm: str, pictures: int, tested: int) -> Problem:
+def photographed(
+    seed: int,
+    *,
+    data: str,
+    norm: str,
+    pictures: int,
+    tested: int,
+) -> Problem:
     """Logistic regression on pictures, ten clients with three labels each."""
     train, test = tables(data)
     problem = constrained_pictures(
-        train, test, data=data, labels=3, seed=seed, train_rows=pictures, test_rows=tested
+        train,
+        test,
+        data=data,
+        labels=3,
+        seed=seed,
+        train_rows=pictures,
+        test_rows=tested,
     )
     return problem.within(SETS[norm])
 

@@ -60,11 +60,23 @@ class InexactFW(FedFW):
     fall: Nonnegative = 0.0
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Tensor,
+        *,
+        convex_set: ConvexSet,
+        t: Tensor,
+        clients: int,
     ) -> Reply:
         slip = self.slip * self.schedule.eta(t, self.participation) ** self.fall / clients
         wrong = Towards(convex_set, client.memory[0], self.quality, slip)
-        return super().local_update(client, w, convex_set=wrong, t=t, clients=clients)
+        return super().local_update(
+            client,
+            w,
+            convex_set=wrong,
+            t=t,
+            clients=clients,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,11 +100,23 @@ class NoisyFW(FedFW):
         return draw._replace(uplink=torch.randn(shape, generator=rng, dtype=torch.float64))
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Tensor,
+        *,
+        convex_set: ConvexSet,
+        t: Tensor,
+        clients: int,
     ) -> Reply:
         x = client.memory[0]
         gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
-        g, extra = self.direction(gradient, x - w, client.memory[1:], t, clients)
+        g, extra = self.direction(
+            gradient,
+            x - w,
+            client.memory[1:],
+            t,
+            clients,
+        )
         assert isinstance(client.noise, Tensor)
         s = convex_set.lmo(g + self.noise * client.noise)
         x_next = torch.lerp(x, s, self.schedule.eta(t, self.participation))

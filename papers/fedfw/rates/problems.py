@@ -85,7 +85,8 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     """
     digits = data.digits()
     rng = seeded(seed, "split")
-    chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
+    order = torch.randperm(len(digits.y), generator=rng)
+    chosen = order[:rows]
     samples = Samples(digits.X[chosen].flatten(1), digits.y[chosen])
     no_test = Samples(samples.X[:1], samples.y[:1])
     table, sizes = label_windows(samples.y, CLIENTS, LABELS, rng)
@@ -105,9 +106,9 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     lowest = problem.losses(best, flattened(problem))[0]
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        lowest = problem.heldout[0]
-        excess = problem.mean_losses(w)[0] - lowest
-        return {"excess": excess, "fw_gap": fw_gap(problem, w)}
+        lowest, _ = problem.heldout
+        (loss,) = problem.mean_losses(w)
+        return {"excess": loss - lowest, "fw_gap": fw_gap(problem, w)}
 
     return replace(problem, metrics=metrics, heldout=(lowest, best))
 
@@ -126,7 +127,8 @@ def smoothness(problem: Problem, bend: float) -> Tensor:
     x = batch.data[0]
     constant = torch.ones_like(x[..., :1])
     X = torch.cat([x, constant], -1)
-    second_moment = X.mT @ (X * batch.weight.unsqueeze(-1))
+    weighted = X * batch.weight.unsqueeze(-1)
+    second_moment = X.mT @ weighted
     eigenvalues = torch.linalg.eigvalsh(second_moment)
     largest: Tensor = bend * eigenvalues[:, -1]
     return largest
@@ -191,7 +193,15 @@ def client_gradients(problem: Problem, w: Tensor) -> Tensor:
     for i in range(problem.num_clients):
         columns = tuple(x[i] for x in batch.data)
         of_client = Batch(columns, batch.weight[i])
-        slopes.append(pullback(problem.losses, problem.gradient, w, of_client, weight))
+        slopes.append(
+            pullback(
+                problem.losses,
+                problem.gradient,
+                w,
+                of_client,
+                weight,
+            )
+        )
     return torch.stack(slopes)
 
 
@@ -230,10 +240,12 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     """
     digits = data.digits()
     rng = seeded(seed, "split")
-    chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
-    X = digits.X[chosen].flatten(1).to(torch.float64) / 8 - 1
+    order = torch.randperm(len(digits.y), generator=rng)
+    chosen = order[:rows]
+    pixels = digits.X[chosen].flatten(1).double()
+    X = pixels / 8 - 1
     labels = digits.y[chosen]
-    y = torch.where(labels >= 5, 1.0, -1.0).to(torch.float64)
+    y = torch.where(labels >= 5, 1.0, -1.0).double()
     table, sizes = label_windows(labels, CLIENTS, LABELS, rng)
 
     def margins(w: Tensor, batch: Batch) -> Tensor:
@@ -248,8 +260,7 @@ def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
         x, side = batch.data
         s = torch.sigmoid(-margins(w, batch))
         slopes = -weights[0] * batch.weight * side * s * (1 - s)
-        constant = slopes.sum().unsqueeze(0)
-        return torch.cat([slopes @ x, constant])
+        return torch.cat([slopes @ x, slopes.sum().unsqueeze(0)])
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(problem, w)}

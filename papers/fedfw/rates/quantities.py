@@ -66,13 +66,9 @@ def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
     """
     late = rounds >= max(1, WINDOW * rounds[-1])
     t = np.asarray(rounds[late], float) + 1
-    log_t = np.log(t)
-    weight = np.sqrt(1 / t)
-    exponents = []
-    for log_value in logarithm(values[:, late]):
-        slope, _ = np.polyfit(log_t, log_value, 1, w=weight)
-        exponents.append(slope)
-    return np.array(exponents)
+    log_values = logarithm(values[:, late])
+    slopes, _ = np.polyfit(np.log(t), log_values.T, 1, w=np.sqrt(1 / t))
+    return np.asarray(slopes)
 
 
 def least_gaps(trace: Trace) -> Array:
@@ -108,19 +104,18 @@ def measures(trace: Trace) -> dict[str, Number]:
     labels = labels_of(trace)
     if labels.get("method") == "reference":
         return {name: mean(curve[:, 0]) for name, curve in trace.metrics.items()}
-    values: dict[str, Array] = {}
     match labels["part"]:
         case "pair":
             return of_counterexample(trace)
         case "convex" | "sto":
             excess = trace.metrics["excess"]
-            values["excess"] = excess[:, -1]
-            values["slope"] = power(trace.rounds, excess)
+            slope = power(trace.rounds, excess)
+            return {"excess": mean(excess[:, -1]), "slope": mean(slope)}
         case "nonconvex":
-            values["least_gap"] = least_gaps(trace)
+            return {"least_gap": mean(least_gaps(trace))}
         case "nuclear":
-            values["late_gap"] = trace.late("fw_gap")
-    return {name: mean(value) for name, value in values.items()}
+            return {"late_gap": mean(trace.late("fw_gap"))}
+    return {}
 
 
 def derive(traces: Traces, p: Params) -> Quantities:
@@ -132,16 +127,28 @@ def derive(traces: Traces, p: Params) -> Quantities:
     return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
 
 
-def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:
+def bounds(
+    bound: Bound,
+    reference: Trace,
+    lam: float,
+    rounds: Any,
+    batch: int = 1,
+) -> Array:
     """A theorem's bound for the model after each number of rounds, `[S, T]`; t counts from 1."""
     of_seeds = []
     for seed in range(len(reference.seeds)):
         known = constants(reference, seed, lam, batch)
-        of_seeds.append([bound(known, int(t) + 1) for t in rounds])
+        of_rounds = [bound(known, int(t) + 1) for t in rounds]
+        of_seeds.append(of_rounds)
     return np.array(of_seeds)
 
 
-def constants(reference: Trace, seed: int, lam: float, batch: int) -> Constants:
+def constants(
+    reference: Trace,
+    seed: int,
+    lam: float,
+    batch: int,
+) -> Constants:
     """What the theorems ask for, of the problem of the seed at a place; lambda_0 is `lam`."""
     known = {name: float(curve[seed, 0]) for name, curve in reference.metrics.items()}
     sigma = np.sqrt(known["noise"] / batch)
@@ -164,7 +171,7 @@ def beside_bounds(traces: Traces, p: Params) -> Iterator[Row]:
     `by_most` is the bound at its lowest, by the largest value that a model in the set can have. Of
     a theorem: of its runs the lowest such bound, and the largest share.
     """
-    for part in THEOREMS:
+    for part, (task, _) in THEOREMS.items():
         shares_of_most = []
         ratios = []
         for trace in traces.values():
@@ -172,9 +179,10 @@ def beside_bounds(traces: Traces, p: Params) -> Iterator[Row]:
             if labels["part"] != part or labels.get("method") == "reference":
                 continue
             values, above = with_bound(traces, trace, p)
-            most = MOST[THEOREMS[part][0]][str(labels["norm"])]
+            most = MOST[task][str(labels["norm"])]
             share_of_most = above.min(1) / most
-            ratio_to_bound = (values / above).max(1)
+            relative = values / above
+            ratio_to_bound = relative.max(1)
             yield row("by_most", mean(share_of_most), **labels)
             yield row("ratio", mean(ratio_to_bound), **labels)
             shares_of_most.append(share_of_most)
@@ -197,7 +205,13 @@ def with_bound(traces: Traces, trace: Trace, p: Params) -> tuple[Array, Array]:
         values = trace.metrics["excess"][:, 1:]
     problem: Labels = {"part": task, "norm": labels["norm"], "method": "reference"}
     reference = run_of(traces, DEFAULTS, **problem)
-    above = bounds(bound, reference, float(labels["L"]), rounds, p["batch"])
+    above = bounds(
+        bound,
+        reference,
+        float(labels["L"]),
+        rounds,
+        p["batch"],
+    )
     return values, above
 
 
@@ -207,18 +221,25 @@ def trends(traces: Traces, p: Params) -> Iterator[Row]:
     Of losses by p (`trend`), and between logarithms of gaps by lambda_0 (`trend_gap`) and of
     Theorem 2's smallest gap by T (`slope`).
     """
-    by_share: dict[str, Measure] = {"trend": over("loss"), "trend_last": last("loss")}
-    for labels in swept_shares(p):
-        yield from slopes(traces, by_share, "p", {"part": "share", **labels}, np.asarray)
-    by_penalty: dict[str, Measure] = {"trend_gap": early_gap, "trend_surrogate": early_surrogate}
+    by_share: dict[str, Measure] = {
+        "trend": over("loss"),
+        "trend_last": last("loss"),
+    }
+    by_penalty: dict[str, Measure] = {
+        "trend_gap": early_gap,
+        "trend_surrogate": early_surrogate,
+    }
     by_horizon: dict[str, Measure] = {"slope": least_gaps}
+    for labels in swept_shares(p):
+        shares = {"part": "share", **labels}
+        yield from slopes(traces, by_share, "p", shares, np.asarray)
     for norm in norms(p):
         for model in ("mclr", "net"):
-            labels = {"part": "penalty", "model": model, "norm": norm}
-            yield from slopes(traces, by_penalty, "L", labels, logarithm)
+            penalties = {"part": "penalty", "model": model, "norm": norm}
+            yield from slopes(traces, by_penalty, "L", penalties, logarithm)
         for lam in map(float, p["nonconvex_penalties"]):
-            labels = {"part": "nonconvex", "norm": norm, "L": lam}
-            yield from slopes(traces, by_horizon, "T", labels, logarithm)
+            horizons = {"part": "nonconvex", "norm": norm, "L": lam}
+            yield from slopes(traces, by_horizon, "T", horizons, logarithm)
 
 
 def swept_shares(p: Params) -> Iterator[Labels]:
@@ -258,21 +279,36 @@ def noise_added(traces: Traces, norm: str) -> Iterator[Row]:
     `missed` is the mean additive error of all oracles over the rounds, `above` what the noise adds
     to the excess beyond it, and `share` what it adds by what a run without noise takes away.
     """
-    runs = sweep(traces, DEFAULTS, "noise", part="noisy", norm=norm)
+    runs = sweep(
+        traces,
+        DEFAULTS,
+        "noise",
+        part="noisy",
+        norm=norm,
+    )
     if not runs:
         return
     without = last("excess")(runs[0.0])
     for noise, trace in runs.items():
-        labels: Labels = {"part": "noisy", "norm": norm, "noise": noise}
         excess = last("excess")(trace)
         more = excess - without
         missed = trace.info["gap"].mean(1)
         fall = trace.metrics["excess"][:, 0] - without
-        yield row("excess", mean(excess), **labels)
-        yield row("missed", mean(missed), **labels)
-        yield row("more", mean(more), **labels)
-        yield row("above", mean(more - missed), **labels)
-        yield row("share", mean(more / fall), **labels)
+        measured = {
+            "excess": excess,
+            "missed": missed,
+            "more": more,
+            "above": more - missed,
+            "share": more / fall,
+        }
+        for name, values in measured.items():
+            yield row(
+                name,
+                mean(values),
+                part="noisy",
+                norm=norm,
+                noise=noise,
+            )
 
 
 def logarithm(values: Array) -> Array:
@@ -288,16 +324,28 @@ def errors(traces: Traces, p: Params) -> Iterator[Row]:
     runs = sweep(traces, DEFAULTS, "k", part="nuclear")
     gaps = {steps: trace.late("fw_gap") for steps, trace in runs.items()}
     for steps, gap in gaps.items():
-        smallest = gaps[max(gaps)]
-        yield row("times", ratio(gap, smallest), part="nuclear", k=steps)
+        with_most_steps = gaps[max(gaps)]
+        yield row("times", ratio(gap, with_most_steps), part="nuclear", k=steps)
 
 
 def of_wrong_oracles(traces: Traces, norm: str) -> Iterator[Row]:
     """The excess with wrong oracles over that with exact ones, and minus it, on one set."""
-    exact_run = run_of(traces, DEFAULTS, part="wrong", norm=norm, method="exact")
+    exact_run = run_of(
+        traces,
+        DEFAULTS,
+        part="wrong",
+        norm=norm,
+        method="exact",
+    )
     exact_excess = last("excess")(exact_run)
     errors_of_oracles = ["method", "quality", "slip", "falling"]
-    runs = kit.chosen(traces, errors_of_oracles, DEFAULTS, part="wrong", norm=norm)
+    runs = kit.chosen(
+        traces,
+        errors_of_oracles,
+        DEFAULTS,
+        part="wrong",
+        norm=norm,
+    )
     for trace in runs.values():
         labels = labels_of(trace)
         excess = last("excess")(trace)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
@@ -79,8 +81,15 @@ def counterexample(p: Params) -> Iterator[Spec]:
     T = p["pair_rounds"]
 
     def run(method: Any, /, **labels: Label) -> Spec:
-        labels = {"part": "pair", **labels}
-        return Spec(method, pair, T, p["seeds"], between(T), ("x", "excess"), labels=labels)
+        return Spec(
+            method,
+            pair,
+            rounds=T,
+            seeds=p["seeds"],
+            evaluate_every=between(T),
+            keep=("x", "excess"),
+            labels={"part": "pair", **labels},
+        )
 
     yield run(NaiveFW(), method="naive", step="falling")
     yield run(NaiveFW(schedule=Fixed(STEP)), method="naive", step="constant")
@@ -90,19 +99,36 @@ def counterexample(p: Params) -> Iterator[Spec]:
         yield run(FedFWReset(lam, local_steps=LOCAL), method="code", L=lam)
 
 
-def reference(part: str, norm: str, make: Any, keep: tuple[str, ...], p: Params) -> Spec:
+def reference(
+    part: str,
+    norm: str,
+    make: Any,
+    keep: tuple[str, ...],
+    p: Params,
+) -> Spec:
     """The constants of a problem, as a run of one round."""
-    labels: Labels = {"part": part, "norm": norm, "method": "reference"}
-    problem = partial(make, norm=norm, rows=p["rows"])
-    return Spec(NaiveFW(), problem, 1, p["seeds"], 1, keep, labels=labels)
+    return Spec(
+        NaiveFW(),
+        partial(make, norm=norm, rows=p["rows"]),
+        rounds=1,
+        seeds=p["seeds"],
+        evaluate_every=1,
+        keep=keep,
+        labels={"part": part, "norm": norm, "method": "reference"},
+    )
 
 
 def on_convex(method: Any, norm: str, rounds: int, p: Params, /, **labels: Label) -> Spec:
     """A run on the convex problem of one set."""
-    problem = partial(convex_problem, norm=norm, rows=p["rows"])
-    labels = {"norm": norm, **labels}
-    keep = ("excess", "fw_gap")
-    return Spec(method, problem, rounds, p["seeds"], between(rounds, 400), keep, labels=labels)
+    return Spec(
+        method,
+        partial(convex_problem, norm=norm, rows=p["rows"]),
+        rounds=rounds,
+        seeds=p["seeds"],
+        evaluate_every=between(rounds, 400),
+        keep=("excess", "fw_gap"),
+        labels={"norm": norm, **labels},
+    )
 
 
 def convex(norm: str, p: Params) -> Iterator[Spec]:
@@ -110,23 +136,48 @@ def convex(norm: str, p: Params) -> Iterator[Spec]:
     yield reference("convex", norm, convex_reference, CONVEX_CONSTANTS, p)
     rounds = p["convex_rounds"]
     for lam in map(float, p["convex_penalties"]):
-        yield on_convex(FedFW(lam), norm, rounds, p, part="convex", method="fedfw", L=lam)
+        yield on_convex(
+            FedFW(lam),
+            norm,
+            rounds,
+            p,
+            part="convex",
+            method="fedfw",
+            L=lam,
+        )
     rounds = p["stochastic_rounds"]
     for lam in map(float, p["stochastic_penalties"]):
         method = FedFWSto(lam, p["batch"])
-        yield on_convex(method, norm, rounds, p, part="sto", L=lam)
+        yield on_convex(
+            method,
+            norm,
+            rounds,
+            p,
+            part="sto",
+            L=lam,
+        )
 
 
 def nonconvex(norm: str, p: Params) -> Iterator[Spec]:
     """Theorem 2 on one set."""
     yield reference("nonconvex", norm, nonconvex_reference, NONCONVEX_CONSTANTS, p)
     problem = partial(nonconvex_problem, norm=norm, rows=p["rows"])
-    keep = ("loss", "fw_gap")
     for lam in map(float, p["nonconvex_penalties"]):
         for T in p["horizons"]:
-            method = FedFW(lam, schedule=Nonconvex(T))
-            labels: Labels = {"part": "nonconvex", "norm": norm, "L": lam, "T": T}
-            yield Spec(method, problem, T, p["seeds"], between(T, 256), keep, labels=labels)
+            yield Spec(
+                FedFW(lam, schedule=Nonconvex(T)),
+                problem,
+                rounds=T,
+                seeds=p["seeds"],
+                evaluate_every=between(T, 256),
+                keep=("loss", "fw_gap"),
+                labels={
+                    "part": "nonconvex",
+                    "norm": norm,
+                    "L": lam,
+                    "T": T,
+                },
+            )
 
 
 def wrong(norm: str, p: Params) -> Iterator[Spec]:
@@ -135,7 +186,14 @@ def wrong(norm: str, p: Params) -> Iterator[Spec]:
     rounds = p["convex_rounds"]
 
     def run(method: Any, /, **labels: Label) -> Spec:
-        return on_convex(method, norm, rounds, p, part="wrong", **labels)
+        return on_convex(
+            method,
+            norm,
+            rounds,
+            p,
+            part="wrong",
+            **labels,
+        )
 
     yield run(oracle(), method="exact")
     for quality in map(float, p["qualities"]):
@@ -147,24 +205,31 @@ def wrong(norm: str, p: Params) -> Iterator[Spec]:
 
 def noisy(norm: str, p: Params) -> Iterator[Spec]:
     """Oracles that are asked with noise, beside the same without."""
-    problem = partial(convex_problem, norm=norm, rows=p["rows"])
-    T = p["convex_rounds"]
+    penalty = float(p["wrong_penalty"])
+    rounds = p["convex_rounds"]
     for noise in (0.0, *map(float, p["noises"])):
-        method = NoisyFW(float(p["wrong_penalty"]), noise=noise)
-        labels: Labels = {"part": "noisy", "norm": norm, "noise": noise}
-        keep = ("excess", "fw_gap", "gap")
-        yield Spec(method, problem, T, p["noise_seeds"], between(T, 400), keep, labels=labels)
+        method = NoisyFW(penalty, noise=noise)
+        yield replace(
+            on_convex(method, norm, rounds, p),
+            seeds=p["noise_seeds"],
+            keep=("excess", "fw_gap", "gap"),
+            labels={"part": "noisy", "norm": norm, "noise": noise},
+        )
 
 
 def nuclear(p: Params) -> Iterator[Spec]:
     """Few and many steps of Lanczos on the nuclear ball."""
     T = p["lanczos_rounds"]
-    method = FedFW(float(p["wrong_penalty"]))
     for k in p["lanczos"]:
-        labels: Labels = {"part": "nuclear", "k": k}
-        keep = ("loss", "fw_gap")
-        problem = partial(tasks, steps=k)
-        yield Spec(method, problem, T, p["seeds"], between(T), keep, labels=labels)
+        yield Spec(
+            FedFW(float(p["wrong_penalty"])),
+            partial(tasks, steps=k),
+            rounds=T,
+            seeds=p["seeds"],
+            evaluate_every=between(T),
+            keep=("loss", "fw_gap"),
+            labels={"part": "nuclear", "k": k},
+        )
 
 
 def participation(p: Params) -> Iterator[Spec]:
@@ -176,11 +241,24 @@ def participation(p: Params) -> Iterator[Spec]:
 
 
 def share_run(
-    method: Any, problem: Any, rounds: int, seeds: Any, /, q: float, **labels: Label
+    method: Any,
+    problem: Any,
+    rounds: int,
+    seeds: Any,
+    /,
+    q: float,
+    **labels: Label,
 ) -> Spec:
     """A run with a share q of the clients."""
-    labels = {"part": "share", "p": q, **labels}
-    return Spec(method, problem, rounds, seeds, between(rounds, 60), CURVES, labels=labels)
+    return Spec(
+        method,
+        problem,
+        rounds,
+        seeds,
+        evaluate_every=between(rounds, 60),
+        keep=CURVES,
+        labels={"part": "share", "p": q, **labels},
+    )
 
 
 def by_regression(q: float, p: Params) -> Iterator[Spec]:
@@ -189,7 +267,15 @@ def by_regression(q: float, p: Params) -> Iterator[Spec]:
     rounds = p["share_rounds"]
     seeds = p["figure_seeds"]
     for lam in map(float, p["share_penalties"]):
-        yield share_run(FedFW(lam, q), problem, rounds, seeds, q, model="mclr", L=lam)
+        yield share_run(
+            FedFW(lam, q),
+            problem,
+            rounds,
+            seeds,
+            q,
+            model="mclr",
+            L=lam,
+        )
 
 
 def still_methods(q: float) -> dict[str, Any]:
@@ -202,7 +288,14 @@ def by_network(q: float, p: Params) -> Iterator[Spec]:
     """Figure 3: a network with a share of the clients."""
     problem = partial(generated, model="mlp", norm="l2", most=p["most"])
     for name, method in still_methods(q).items():
-        yield share_run(method, problem, p["share_rounds"], p["seeds"], q, method=name)
+        yield share_run(
+            method,
+            problem,
+            p["share_rounds"],
+            p["seeds"],
+            q,
+            method=name,
+        )
 
 
 def by_their_network(q: float, p: Params) -> Iterator[Spec]:
@@ -211,22 +304,38 @@ def by_their_network(q: float, p: Params) -> Iterator[Spec]:
     rounds = p["network_rounds"]
     seeds = p["network_seeds"]
     for name, method in still_methods(q).items():
-        yield share_run(method, problem, rounds, seeds, q, method=name, rows="theirs")
+        yield share_run(
+            method,
+            problem,
+            rounds,
+            seeds,
+            q,
+            method=name,
+            rows="theirs",
+        )
 
 
 def penalties(p: Params) -> Iterator[Spec]:
     """Figure 4: lambda_0 for logistic regression on pictures and a network on generated data."""
-    rounds = p["penalty_rounds"]
-    seeds = p["figure_seeds"]
     sizes = {name: p[name] for name in ("data", "pictures", "tested")}
     shares = {"mclr": 0.5, "net": 1.0}
-    for norm in norms(p):
-        problems: dict[str, Any] = {
-            "mclr": partial(photographed, norm=norm, **sizes),
-            "net": partial(generated, model="mlp", norm=norm, most=p["most"]),
-        }
-        for model, problem in problems.items():
-            for lam in map(float, p["penalties"]):
-                labels: Labels = {"part": "penalty", "model": model, "norm": norm, "L": lam}
-                method = FedFW(lam, shares[model])
-                yield Spec(method, problem, rounds, seeds, 1, CURVES, labels=labels)
+    problems: dict[str, Any] = {
+        "mclr": partial(photographed, **sizes),
+        "net": partial(generated, model="mlp", most=p["most"]),
+    }
+    penalties = map(float, p["penalties"])
+    for norm, model, lam in product(norms(p), problems, penalties):
+        yield Spec(
+            FedFW(lam, shares[model]),
+            partial(problems[model], norm=norm),
+            rounds=p["penalty_rounds"],
+            seeds=p["figure_seeds"],
+            evaluate_every=1,
+            keep=CURVES,
+            labels={
+                "part": "penalty",
+                "model": model,
+                "norm": norm,
+                "L": lam,
+            },
+        )

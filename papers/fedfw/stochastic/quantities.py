@@ -44,4 +44,10 @@ def joined(traces: list[Trace]) -> Trace:
     }
     seeds = tuple(seed for trace in traces for seed in trace.seeds)
     config = {**traces[0].config, "labels": labels_of_all_seeds(traces[0])}
-    return Trace(metrics, {}, traces[0].rounds, seeds, config)
+    return Trace(
+        metrics,
+        {},
+        traces[0].rounds,
+        seeds,
+        config,
+    )

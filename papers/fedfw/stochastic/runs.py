@@ -72,7 +72,13 @@ def run_of(
     problem = partial(make_problem, **data, **sizes, **options)
     own: Labels = {**labels_of_cell(column), **labels, "only_seed": float(seed)}
     return Spec(
-        algorithm, problem, p["rounds"], (int(seed),), p["evaluate_every"], KEEP, labels=own
+        algorithm,
+        problem,
+        p["rounds"],
+        (int(seed),),
+        p["evaluate_every"],
+        KEEP,
+        labels=own,
     )
 
 
@@ -83,7 +89,13 @@ def as_written(column: str, seed: int, p: Params) -> Iterator[Spec]:
     rates = p[{"synthetic": "synthetic_rates", "cifar10": "cifar_rates"}.get(source, "rates")]
     for lam in map(float, lambdas):
         labels: Labels = {"protocol": "text", "method": "sto", "lam": lam}
-        yield run_of(FedFWSto(lam, p["batch"]), column, seed, p, labels)
+        yield run_of(
+            FedFWSto(lam, p["batch"]),
+            column,
+            seed,
+            p,
+            labels,
+        )
     for lr in map(float, rates):
         labels = {"protocol": "text", "method": "feddr", "lr": lr}
         feddr = FedDR(lr, 1, eta=ETA, batch_size=p["batch"])
@@ -98,6 +110,21 @@ def as_printed(column: str, seed: int, p: Params) -> Iterator[Spec]:
     options = {} if COLUMNS[column].data == "synthetic" else {"code": True}
     labels = run_as_traced(column, "", "sto")
     sto = FedFWSto(float(labels["lam"]), p["batch"])
-    yield run_of(sto, column, seed, p, labels, tensors=True, **options)
+    yield run_of(
+        sto,
+        column,
+        seed,
+        p,
+        labels,
+        tensors=True,
+        **options,
+    )
     feddr: Any = FedDR(**CODE_FEDDR, batch_size=p["batch"])  # type: ignore[arg-type]
-    yield run_of(feddr, column, seed, p, run_as_traced(column, "", "feddr"), **options)
+    yield run_of(
+        feddr,
+        column,
+        seed,
+        p,
+        run_as_traced(column, "", "feddr"),
+        **options,
+    )

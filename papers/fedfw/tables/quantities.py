@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
@@ -76,7 +76,12 @@ def measures(trace: Trace) -> dict[str, Array]:
     return {"accuracy": accuracy[:, -1], "best": accuracy.max(1)}
 
 
-def shown_run(traces: Traces, cell: Cell, protocol: str, method: str) -> Trace | None:
+def shown_run(
+    traces: Traces,
+    cell: Cell,
+    protocol: str,
+    method: str,
+) -> Trace | None:
     """The run of a method that a table shows; None where none is there.
 
     By the protocol of the text it is the one with the lowest mean training loss at the end;
@@ -85,7 +90,14 @@ def shown_run(traces: Traces, cell: Cell, protocol: str, method: str) -> Trace |
     if protocol == "code":
         return traces.get(name_of(run_as_traced(*cell, method), DEFAULTS))
     labels = labels_of_cell(*cell)
-    grid = chosen(traces, SETTINGS, DEFAULTS, **labels, protocol=protocol, method=method)
+    grid = chosen(
+        traces,
+        SETTINGS,
+        DEFAULTS,
+        **labels,
+        protocol=protocol,
+        method=method,
+    )
     return min(grid.values(), key=lambda trace: late(trace).mean(), default=None)
 
 
@@ -102,24 +114,25 @@ def of_cell(traces: Traces, cell: Cell, methods: Iterable[str]) -> Iterator[Row]
             trace = shown_run(traces, cell, protocol, method)
             if trace is None:
                 continue
+            of_method = {**labels, "method": method}
             values[method] = measures(trace)
             for measure, by_seed in values[method].items():
-                yield row(measure, mean(by_seed, "%"), **labels, method=method)
+                yield row(measure, mean(by_seed, "%"), **of_method)
             if protocol == "text":
-                yield from settings_of(trace, {**labels, "method": method})
+                yield from settings_of(trace, of_method)
         yield from from_feddr(values, labels)
 
 
 def from_feddr(values: Mapping[str, Mapping[str, Array]], labels: Labels) -> Iterator[Row]:
     """The measures of all other methods minus FedDR's, and null data; none without FedDR."""
-    if "feddr" not in values:
+    others = dict(values)
+    of_feddr = others.pop("feddr", None)
+    if of_feddr is None:
         return
-    for method, measured in values.items():
-        if method == "feddr":
-            continue
+    for method, measured in others.items():
         of_method = {**labels, "method": method}
         for measure, by_seed in measured.items():
-            feddr = values["feddr"][measure]
+            feddr = of_feddr[measure]
             gap = mean(by_seed - feddr, "points")
             yield row(measure, gap, **of_method, minus="feddr")
             if len(feddr) > 2:
@@ -146,24 +159,40 @@ def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
     Null data, minus `nothing`, are FedFW on its first seeds and on its last.
     """
     labels: Labels = {**labels_of_cell(*cell), "protocol": "text"}
-    plain = sweep(traces, DEFAULTS, "lam", **labels, method="fedfw")
-    augmented = sweep(traces, DEFAULTS, "lam", **labels, method="plus")
+    plain = sweep(
+        traces,
+        DEFAULTS,
+        "lam",
+        **labels,
+        method="fedfw",
+    )
+    augmented = sweep(
+        traces,
+        DEFAULTS,
+        "lam",
+        **labels,
+        method="plus",
+    )
     differences = []
     nothing = []
-    for lam, trace in plain.items():
-        if lam not in augmented:
-            continue
-        for level in LEVELS:
-            rounds = rounds_to_share(trace, level)
-            augmented_rounds = rounds_to_share(augmented[lam], level)
-            differences.append(augmented_rounds - rounds)
-            if len(rounds) > 2:
-                nothing.append(first_minus_last(rounds))
+    both = [lam for lam in plain if lam in augmented]
+    for lam, level in product(both, LEVELS):
+        rounds = rounds_to_share(plain[lam], level)
+        augmented_rounds = rounds_to_share(augmented[lam], level)
+        differences.append(augmented_rounds - rounds)
+        if len(rounds) > 2:
+            nothing.append(first_minus_last(rounds))
     for minus, values in {"fedfw": differences, "nothing": nothing}.items():
         if values:
             by_seed = np.mean(values, axis=0)
             number = mean(by_seed, "rounds")
-            yield row("rounds", number, **labels, method="plus", minus=minus)
+            yield row(
+                "rounds",
+                number,
+                **labels,
+                method="plus",
+                minus=minus,
+            )
 
 
 def rounds_to_share(trace: Trace, level: float) -> Array:
@@ -173,13 +202,22 @@ def rounds_to_share(trace: Trace, level: float) -> Array:
 
 
 def gap_of(
-    protocol: str, column: str, norm: str, method: str = "fedfw", minus: str = "feddr"
+    protocol: str,
+    column: str,
+    norm: str,
+    method: str = "fedfw",
+    minus: str = "feddr",
 ) -> Query:
     """A method minus FedDR by a protocol, which may read the column in its own way."""
     if protocol == "code":
         column = as_coded(column)
     cell = labels_of_cell(column, norm)
-    labels: Labels = {**cell, "protocol": protocol, "method": method, "minus": minus}
+    labels: Labels = {
+        **cell,
+        "protocol": protocol,
+        "method": method,
+        "minus": minus,
+    }
     return Query.of(COMPARED[protocol], **labels)
 
 
@@ -195,20 +233,24 @@ def over_columns(numbers: Quantities) -> Iterator[Row]:
 
 
 def means_over_columns(
-    numbers: Quantities, protocol: str, minus: str, also: Labels
+    numbers: Quantities,
+    protocol: str,
+    minus: str,
+    also: Labels,
 ) -> Iterator[Row]:
     """The same by one protocol, of differences from FedDR or from `nothing`."""
     shared: Labels = {"norm": "l2", "protocol": protocol, **also}
     gap_from = partial(gap_of, protocol, norm="l2", minus=minus)
     for name, columns in {"labels": NON_IID, "synthetic": SYNTHETIC}.items():
-        gaps = per_seed(numbers, [gap_from(column) for column in columns])
+        gaps = per_seed(numbers, map(gap_from, columns))
         if gaps is not None:
             ahead = np.mean(gaps, axis=0)
             yield row("ahead", mean(ahead, "points"), **shared, columns=name)
     leads = []
     for column in BEST_FEDDR:
-        queries = [gap_from(column, method=method) for method in ("fedfw", "plus")]
-        gaps = per_seed(numbers, queries)
+        of_fedfw = gap_from(column, method="fedfw")
+        of_plus = gap_from(column, method="plus")
+        gaps = per_seed(numbers, [of_fedfw, of_plus])
         if gaps is None:
             return
         leads.append(-np.max(gaps, axis=0))
@@ -218,10 +260,12 @@ def means_over_columns(
 
 def per_seed(numbers: Quantities, queries: Iterable[Query]) -> Array | None:
     """The values by seed of some quantities, a row each; None where one is missing."""
-    queries = list(queries)
-    if not all(query in numbers for query in queries):
-        return None
-    return np.array([numbers[query].per_seed for query in queries])
+    values = []
+    for query in queries:
+        if query not in numbers:
+            return None
+        values.append(numbers[query].per_seed)
+    return np.array(values)
 
 
 def rounds_of(column: str, norm: str, minus: str = "fedfw") -> Query:
@@ -241,13 +285,15 @@ def faster(numbers: Quantities) -> Iterator[Row]:
         if not rounds:
             continue
         labels: Labels = {"method": "plus", "minus": minus, "columns": "all"}
-        by_seed = np.mean([number.per_seed for number in rounds], axis=0)
-        fewer = [number.value < 0 for number in rounds if number.value != 0]
-        ties = len(rounds) - len(fewer)
+        of_seeds = [number.per_seed for number in rounds]
+        by_seed = np.mean(of_seeds, axis=0)
+        values = np.array([number.value for number in rounds])
+        differing = values[values != 0]
+        ties = len(values) - len(differing)
         yield row("rounds", mean(by_seed, "rounds"), **labels)
         yield row("ties", exact(ties, "cells"), **labels)
-        if fewer:
-            yield row("fewer", share(fewer, "%"), **labels)
+        if len(differing):
+            yield row("fewer", share(differing < 0, "%"), **labels)
 
 
 def meet(ours: Number, printed: Printed) -> bool:
@@ -257,7 +303,11 @@ def meet(ours: Number, printed: Printed) -> bool:
     return bool(low - printed.points <= printed.value <= high + printed.points)
 
 
-def counts(numbers: Quantities, cells: Iterable[Cell], methods: Mapping[str, str]) -> Iterator[Row]:
+def counts(
+    numbers: Quantities,
+    cells: Iterable[Cell],
+    methods: Mapping[str, str],
+) -> Iterator[Row]:
     """In how many cells Frank-Wolfe is ahead of FedDR, and how far values lie from printed ones.
 
     Only cells count that have all methods, each column by the protocol's reading.
@@ -269,20 +319,21 @@ def counts(numbers: Quantities, cells: Iterable[Cell], methods: Mapping[str, str
         ours = []
         printed = []
         for cell in complete:
-            ours.append([numbers[query] for query in queries_of(protocol, cell, methods)])
+            queries = queries_of(protocol, cell, methods)
+            ours.append([numbers[query] for query in queries])
             printed.append([PRINTED_AT[*cell, method] for method in methods])
         pairs = [*zip(chain(*ours), chain(*printed), strict=True)]
         distances = [abs(number.value - value.value) for number, value in pairs]
-        meeting = sum(meet(number, value) for number, value in pairs)
-        distance = float(np.mean(distances))
-
-        labels: Labels = {"protocol": protocol, "columns": "all"}
-        yield row("cells", exact(len(ours), "cells"), **labels)
-        yield row("ahead", exact(cells_ahead(ours), "cells"), **labels)
-        yield row("printed_ahead", exact(cells_ahead(printed), "cells"), **labels)
-        yield row("distance", exact(distance, "points"), **labels)
-        yield row("values", exact(len(pairs), "values"), **labels)
-        yield row("meets", exact(meeting, "values"), **labels)
+        counted = {
+            "cells": exact(len(ours), "cells"),
+            "ahead": exact(cells_ahead(ours), "cells"),
+            "printed_ahead": exact(cells_ahead(printed), "cells"),
+            "distance": exact(float(np.mean(distances)), "points"),
+            "values": exact(len(pairs), "values"),
+            "meets": exact(sum(meet(*pair) for pair in pairs), "values"),
+        }
+        for name, number in counted.items():
+            yield row(name, number, protocol=protocol, columns="all")
 
 
 def queries_of(protocol: str, cell: Cell, methods: Iterable[str]) -> list[Query]:
@@ -291,7 +342,12 @@ def queries_of(protocol: str, cell: Cell, methods: Iterable[str]) -> list[Query]
     return [Query.of(COMPARED[protocol], **labels, method=method) for method in methods]
 
 
-def has_all(numbers: Quantities, protocol: str, cell: Cell, methods: Iterable[str]) -> bool:
+def has_all(
+    numbers: Quantities,
+    protocol: str,
+    cell: Cell,
+    methods: Iterable[str],
+) -> bool:
     """Whether a cell has all methods by a protocol, its column read as that protocol reads it."""
     column, _ = cell
     if protocol == "text" and COLUMNS[column].split == "classes":

@@ -29,7 +29,11 @@ ABSENT = "-"
 
 
 def three_columns(
-    numbers: Numbers, table: int, norm: str, pictures: str, health: Mapping[str, str] = {}
+    numbers: Numbers,
+    table: int,
+    norm: str,
+    pictures: str,
+    health: Mapping[str, str] = {},
 ) -> pd.DataFrame:
     """A line a column and method of a table: both protocols and the printed value, in %.
 
@@ -44,13 +48,24 @@ def three_columns(
             line = both(numbers, column, norm, method)
             if line:
                 line["(c) printed"] = PRINTED_AT[column, norm, method].text
-                line["not healthy"] = ill(numbers, column, norm, method, health)
+                line["not healthy"] = ill(
+                    numbers,
+                    column,
+                    norm,
+                    method,
+                    health,
+                )
                 rows[f"{column_text(column, pictures)}: {words}"] = line
     lines = pd.DataFrame.from_dict(rows, orient="index")
     return lines if rows and lines["not healthy"].any() else lines.iloc[:, :-1]
 
 
-def both(numbers: Numbers, column: str, norm: str, method: str) -> dict[str, str]:
+def both(
+    numbers: Numbers,
+    column: str,
+    norm: str,
+    method: str,
+) -> dict[str, str]:
     """One method in one cell by both protocols; nothing where it has run by neither."""
     labels: Labels = {**labels_of_cell(column, norm), "method": method}
     final = numbers.get(Query.of("accuracy", **labels))
@@ -91,7 +106,13 @@ def in_words(settings: Labels) -> str:
     )
 
 
-def ill(numbers: Numbers, column: str, norm: str, method: str, health: Mapping[str, str]) -> str:
+def ill(
+    numbers: Numbers,
+    column: str,
+    norm: str,
+    method: str,
+    health: Mapping[str, str],
+) -> str:
     """What is wrong with the chosen run of a cell, and with its run behind the printed value."""
     labels: Labels = {**labels_of_cell(column, norm), "method": method}
     runs = {

@@ -43,7 +43,7 @@ CODE_KEEP = ("loss", "accuracy")
 #: The parameter with the number of rows, by data; the CNN has its own.
 ROWS = {"pictures": "rows", "synthetic": "most", "cifar10": "cifar_rows"}
 #: One of how many training rows is measured; of generated data all are.
-MEASURED = {"pictures": 3, "cifar10": 2, "cnn": 2}
+MEASURED = {"pictures": 3, "cifar10": 2}
 
 
 class Grid(NamedTuple):
@@ -86,24 +86,37 @@ def columns(p: Params) -> dict[str, Column]:
 
 def grid(column: Column, p: Params) -> Grid:
     """What is tried in a column: less where a round takes long."""
-    cnn = column.net == "cnn"
-    short = cnn or column.data == "cifar10"
-    rows = p["cnn_rows" if cnn else ROWS[column.data]]
+    if column.net == "cnn":
+        return grid_of_cnn(p)
+    rows = p[ROWS[column.data]]
+    short = column.data == "cifar10"
+    lambdas = p["short_lambdas" if short else "lambdas"]
     tested = min(p["tested"], rows) if short else p["tested"]
-    one_of = MEASURED.get("cnn" if cnn else column.data)
-    lambdas = tuple(map(float, p["short_lambdas" if short else "lambdas"]))
+    one_of = MEASURED.get(column.data)
     return Grid(
-        lambdas=lambdas[:2] if cnn else lambdas,  # the traced cells have the smallest
-        rates=CNN_RATES if cnn else RATES[column.data],
+        lambdas=tuple(map(float, lambdas)),
+        rates=RATES[column.data],
         etas=(ETA,) if short else tuple(map(float, p["etas"])),
-        seeds=tuple(p["cnn_seeds" if cnn else "seeds"]),
-        every=p["evaluate_every"] * (2 if cnn else 1),
-        sizes={
-            "rows": rows,
-            "tested": p["cnn_tested"] if cnn else tested,
-            "clients": p["clients"],
-        },
+        seeds=tuple(p["seeds"]),
+        every=p["evaluate_every"],
+        sizes={"rows": rows, "tested": tested, "clients": p["clients"]},
         measured=max(1, rows // p["clients"] // one_of) if one_of else None,
+    )
+
+
+def grid_of_cnn(p: Params) -> Grid:
+    """The same for the CNN."""
+    rows = p["cnn_rows"]
+    clients = p["clients"]
+    lambdas = tuple(map(float, p["short_lambdas"]))
+    return Grid(
+        lambdas=lambdas[:2],  # the traced cells have the smallest
+        rates=CNN_RATES,
+        etas=(ETA,),
+        seeds=tuple(p["cnn_seeds"]),
+        every=2 * p["evaluate_every"],
+        sizes={"rows": rows, "tested": p["cnn_tested"], "clients": clients},
+        measured=max(1, rows // clients // 2),
     )
 
 
@@ -111,7 +124,12 @@ def problem_of(name: str, norm: str, p: Params, **options: Any) -> Any:
     """What makes the problem of a cell."""
     column = COLUMNS[name]
     sizes = grid(column, p).sizes
-    data = {"column": column, "norm": norm, "pictures": p["pictures"], **sizes}
+    data = {
+        "column": column,
+        "norm": norm,
+        "pictures": p["pictures"],
+        **sizes,
+    }
     return partial(make_problem, **data, **options)
 
 
@@ -121,10 +139,17 @@ def as_written(name: str, norm: str, p: Params) -> Iterator[Spec]:
     problem = problem_of(name, norm, p, measured=tried.measured)
     for setting, algorithm in methods(tried):
         labels: Labels = {**labels_of_cell(name, norm), "protocol": "text", **setting}
-        if name_of(labels, DEFAULTS) not in DIVERGED:
-            yield Spec(
-                algorithm, problem, p["rounds"], tried.seeds, tried.every, KEEP, labels=labels
-            )
+        if name_of(labels, DEFAULTS) in DIVERGED:
+            continue
+        yield Spec(
+            algorithm,
+            problem,
+            p["rounds"],
+            tried.seeds,
+            tried.every,
+            KEEP,
+            labels=labels,
+        )
 
 
 def methods(tried: Grid) -> Iterator[tuple[Labels, Any]]:
@@ -153,8 +178,21 @@ def as_printed(name: str, norm: str, p: Params) -> Iterator[Spec]:
     for method in ("fedfw", "plus"):
         labels = run_as_traced(name, norm, method)
         fw = FedFWReset(labels["lam"], batch_size=p["batch"], local_steps=p["code_steps"])  # type: ignore[arg-type]
-        problem = problem_of(name, norm, p, code=True, radius=labels["radius"], tensors=True)
+        problem = problem_of(
+            name,
+            norm,
+            p,
+            code=True,
+            radius=labels["radius"],
+            tensors=True,
+        )
         yield run(fw, problem, keep=CODE_KEEP, labels=labels)
     feddr: Any = FedDR(**CODE_FEDDR, batch_size=p["batch"])  # type: ignore[arg-type]
-    problem = problem_of(name, norm, p, code=True, radius=RADIUS)
+    problem = problem_of(
+        name,
+        norm,
+        p,
+        code=True,
+        radius=RADIUS,
+    )
     yield run(feddr, problem, keep=CODE_KEEP, labels=run_as_traced(name, norm, "feddr"))
