@@ -1,8 +1,6 @@
 """UCI Adult as tensors: preprocessing of its frames, and generated rows in their place."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -46,7 +44,7 @@ def official() -> Adult:
     return prepared(adult("train"), adult("test"))
 
 
-def prepared(train: pd.DataFrame, test: pd.DataFrame) -> Adult:
+def prepared(train: "pd.DataFrame", test: "pd.DataFrame") -> Adult:
     """Frames as `fedlib.data.adult` gives them, as tensors.
 
     Rows with a missing value are dropped; numbers are z-scored with the mean and the standard
@@ -54,32 +52,34 @@ def prepared(train: pd.DataFrame, test: pd.DataFrame) -> Adult:
     (a level that only test rows have gives zeros). Group: sex. The test file has a dot after every
     income.
     """
-    frames = []
-    for frame in (train.dropna(), test.dropna()):
-        texts = {c: frame[c].astype(str).str.strip() for c in (*CATEGORIES, "income")}
-        frames.append(frame.assign(**{**texts, "income": texts["income"].str.removesuffix(".")}))
-    first = frames[0]
-    levels = {c: sorted(first[c].unique()) for c in CATEGORIES}
-    numbers = first[list(NUMBERS)].to_numpy(float)
-    mean, std = numbers.mean(0), numbers.std(0)
+    train = cleaned(train)
+    test = cleaned(test)
+    levels = {column: sorted(train[column].unique()) for column in CATEGORIES}
+    numbers = train[list(NUMBERS)].to_numpy(float)
+    mean = numbers.mean(0)
+    std = numbers.std(0)
     std[std == 0] = 1
-    return Adult(*(_tensors(frame, levels, mean, std) for frame in frames))
+
+    def tensors(frame: "pd.DataFrame") -> Rows:
+        scaled = (frame[list(NUMBERS)].to_numpy(float) - mean) / std
+        hot = [np.equal.outer(frame[c].to_numpy(), levels[c]) for c in CATEGORIES]
+        X = np.concatenate([scaled, *hot], axis=1)
+        return Rows(
+            torch.from_numpy(X.astype(np.float32)),
+            torch.from_numpy((frame["income"] == ">50K").to_numpy(np.float32)),
+            torch.from_numpy((frame["sex"] == "Male").to_numpy(np.float32)),
+        )
+
+    return Adult(tensors(train), tensors(test))
 
 
-def _tensors(
-    frame: Any,
-    levels: dict[str, list[str]],
-    mean: Any,
-    std: Any,
-) -> Rows:
-    scaled = (frame[list(NUMBERS)].to_numpy(float) - mean) / std
-    hot = [frame[c].to_numpy()[:, None] == np.array(levels[c], object) for c in CATEGORIES]
-    parts = np.concatenate([scaled, *hot], 1).astype(np.float32)
-    return Rows(
-        torch.from_numpy(parts),
-        torch.from_numpy((frame["income"] == ">50K").to_numpy(np.float32)),
-        torch.from_numpy((frame["sex"] == "Male").to_numpy(np.float32)),
-    )
+def cleaned(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows without missing values, their texts without blanks, and incomes without dots."""
+    frame = frame.dropna().copy()
+    for column in (*CATEGORIES, "income"):
+        frame[column] = frame[column].astype(str).str.strip()
+    frame["income"] = frame["income"].str.removesuffix(".")
+    return frame
 
 
 def stand_in(rows: int) -> Adult:
@@ -87,11 +87,13 @@ def stand_in(rows: int) -> Adult:
 
     Not a model of Adult: as many columns, and men earn more than 50K more often than women.
     """
-    g = torch.Generator().manual_seed(0)
+    rng = torch.Generator().manual_seed(0)
 
-    def drawn(n: int) -> Rows:
-        X, group = torch.randn(n, WIDTH, generator=g), (torch.rand(n, generator=g) < MEN).float()
+    def drawn(count: int) -> Rows:
+        X = torch.randn(count, WIDTH, generator=rng)
+        group = (torch.rand(count, generator=rng) < MEN).float()
         score = X[:, : len(NUMBERS)].sum(1) + 2 * group - 3
-        return Rows(X, (torch.rand(n, generator=g) < score.sigmoid()).float(), group)
+        y = torch.rand(count, generator=rng) < score.sigmoid()
+        return Rows(X, y.float(), group)
 
     return Adult(drawn(rows), drawn(rows // 2))

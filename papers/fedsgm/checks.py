@@ -4,8 +4,6 @@ The theorems themselves are `papers.fedsgm.theory`; nothing here knows what a bo
 check in a note compares two things that were computed apart. W and F are the two FedSGM papers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import pi, sqrt

@@ -1,20 +1,19 @@
 """What the studies of FedSGM share: labels of runs, ways of switching, and null data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from fedlib.core import Trace
 from fedlib.steps import Hard, Soft
-from papers.kit.quantities import Label, Query
+from papers.kit.quantities import Defaults, Label, Query
 from papers.kit.study import Params
 
-Run = Mapping[str, Label]
+#: The labels of a run.
+Run = dict[str, Label]
 
 
-def usual_labels(paper: Mapping[str, Label | None], p: Params) -> dict[str, Label | None]:
+def usual_labels(paper: Defaults, p: Params) -> Defaults:
     """The labels of runs at the paper's setting, with what a study's parameters have instead."""
     return {label: p.get(label, value) for label, value in paper.items()}
 

@@ -8,8 +8,6 @@ smaller constants, or repaired ones; the book's notes on sampled clients and on 
 them.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import log, sqrt
 from typing import Literal

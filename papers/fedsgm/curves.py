@@ -1,7 +1,5 @@
 """What is read off the curves of a constrained run: violations, late values, oscillation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import log
 from typing import TypeVar

@@ -4,8 +4,6 @@ The settings are all combinations of the values of each open choice. In each of 
 condition is read off runs on the same seeds: it holds, fails, or is open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from papers.kit.numbers import Number

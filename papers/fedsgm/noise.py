@@ -4,8 +4,6 @@ F is the FedSGM paper. Its assumption F-A5 (1) on the noise x of a gradient is
 E exp(|x|^2 / sigma_xi^2) <= e; here sigma_xi = 1.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 from math import log, sqrt

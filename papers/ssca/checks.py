@@ -5,8 +5,6 @@ library's own SSCA. As in the paper, rho averages surrogates, gamma averages ite
 the curvature of a surrogate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -156,7 +154,7 @@ class Surrogates:
         w: Array,
         values: Array,
         slopes: Array,
-    ) -> Surrogates:
+    ) -> "Surrogates":
         """With weight `rho` for the surrogates that values and slopes at `w` `[R, d]` make."""
         square = np.square(w).sum(-1)[:, None]
         constants = values - (slopes * w[:, None]).sum(-1) + self.tau * square

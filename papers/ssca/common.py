@@ -1,7 +1,5 @@
 """What the SSCA studies share: the problem by samples and by features, methods, step sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial

@@ -4,8 +4,6 @@ Plain NumPy and SciPy, apart from the library's own network. The network is the 
 swish cells, L softmax outputs, no biases.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import product
 

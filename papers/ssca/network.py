@@ -7,8 +7,6 @@ its inputs, and sends the others its partial pre-activations
 $\sum_{k \in \mathcal K_i} \omega_{1,j,k} x_{n,k}$; $\omega_2$ is common.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Study: the theorems' bounds against what their own step sizes and thresholds reach."""
 
-from __future__ import annotations
-
 from papers.fedsgm.bounds import claims
 from papers.fedsgm.bounds.quantities import derive
 from papers.fedsgm.bounds.runs import specs

@@ -1,15 +1,13 @@
 """What the papers say of the rate of soft switching, which the notes prove."""
 
-from __future__ import annotations
-
 from papers.fedsgm.bounds.runs import DEFAULTS
+from papers.fedsgm.common import Run
 from papers.kit.claims import Claim
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Query, names_of
 from papers.kit.rules import Condition, Control, Rule, most, of
 
 HORIZONS = (30, 100, 300, 1000, 3000, 10000)
 
-Run = dict[str, Label]
 #: Soft switching -> hard switching in the same setting.
 TWINS = {
     "no compression": ("soft", "hard"),

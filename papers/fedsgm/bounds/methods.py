@@ -1,7 +1,5 @@
 """The theorems of the study on bounds: their instances, and what each of them prescribes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """The quantities of the study on bounds: what was reached, and what was promised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The runs of the study on bounds: every theorem along T, and the hard instance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +25,7 @@ from papers.fedsgm.bounds.methods import (
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Rate, Setting
-from papers.kit.quantities import Label, by_name, labels_of
+from papers.kit.quantities import Defaults, Labels, by_name, labels_of
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -35,7 +33,7 @@ SHORT = ("f_gap", "g")
 TENTH = 0.1  # of the threshold, along T
 #: The labels of runs, each with its usual value; None where there is none. `threshold` and `step`
 #: multiply what the theorem prescribes; `T` and `E` are there where they are varied.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "method": None,
     "version": None,
     "T": None,
@@ -71,14 +69,14 @@ def plans(p: Params) -> Iterator[Plan]:
         for version in method.versions:
             for T in p["horizons"]:
                 yield plan(p, {"method": name, "version": version, "T": T})
-    printed: dict[str, Label] = {"method": "hard", "version": "printed"}
+    printed: Labels = {"method": "hard", "version": "printed"}
     for T in p["horizons"]:
         yield plan(p, {**printed, "T": T, "threshold": TENTH})
     for step in p["step_factors"]:
         for threshold in p["threshold_factors"]:
             yield plan(p, {**printed, "threshold": threshold, "step": step})
     for version in METHODS["hard"].versions:
-        labels: dict[str, Label] = {"method": "stairs", "version": version}
+        labels: Labels = {"method": "stairs", "version": version}
         for T in p["stairs"]:
             yield stairs({**labels, "T": T}, T, 1)
         for E in p["stairs_local_steps"]:

@@ -1,7 +1,5 @@
 """Study cartpole: constrained Markov decision process, full paper, Figures 3 and 4, Table 1."""
 
-from __future__ import annotations
-
 from papers.fedsgm.cartpole import claims
 from papers.fedsgm.cartpole.quantities import BUDGET, derive
 from papers.fedsgm.cartpole.runs import specs

@@ -1,21 +1,18 @@
 """Claims of the full paper about constrained cartpole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 
 from papers.fedsgm.cartpole.quantities import BUDGET, ROUNDS
 from papers.fedsgm.cartpole.runs import MODES, PAPER, STATES
-from papers.fedsgm.common import instead
+from papers.fedsgm.common import Run, instead
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Query, names_of
 from papers.kit.rules import Control, Rule, alike, of
 
 names = partial(names_of, PAPER)
 
-Run = dict[str, Label]
 SOFT: Run = {"switch": "soft"}
 HALF: Run = {"fraction": 0.5}
 QUARTER: Run = {"fraction": 0.25}

@@ -5,8 +5,6 @@ Optimization* (F), Algorithm 1 and its experiments on constrained cartpole. The 
 local step is TRPO and no more; what is filled in here is named below.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple, cast

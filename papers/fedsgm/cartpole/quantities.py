@@ -1,7 +1,5 @@
 """The quantities of study cartpole: what is read off the evaluations of every run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The runs of study cartpole, with the labels by which everything else finds them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +12,7 @@ from fedlib.compress.compressors import Compressor
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.fedsgm.common import switch_of, usual_labels
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, Labels, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -25,7 +23,7 @@ FORMATS = {16: 10, 8: 3, 4: 1}
 UNCOMPRESSED = 32  # bits
 STATES = 100  # of a client, on which it estimates its Fisher matrix
 #: The labels of runs at the study's setting; None where there is none.
-PAPER: dict[str, Label | None] = {
+PAPER: Defaults = {
     "training": "federated",
     "switch": None,
     "fraction": 1.0,
@@ -39,7 +37,7 @@ PAPER: dict[str, Label | None] = {
 }
 
 
-def defaults(p: Params) -> dict[str, Label | None]:
+def defaults(p: Params) -> Defaults:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
     return {**usual_labels(PAPER, p), "prediction": None}
 
@@ -51,7 +49,7 @@ def specs(p: Params) -> dict[str, Spec]:
 
 def runs(p: Params) -> Iterator[Spec]:
     """Table 1 under soft switching, Figure 3's other curves, Figure 4, and the open choices."""
-    soft: dict[str, Label] = {"switch": "soft"}
+    soft: Labels = {"switch": "soft"}
     half = {**soft, "fraction": 0.5}
     for row in table_rows(p):
         yield labelled(p, {**soft, **row})
@@ -77,7 +75,7 @@ def runs(p: Params) -> Iterator[Spec]:
             yield labelled(p, {**soft, **row, "damping": p["calibrated"]})
 
 
-def table_rows(p: Params) -> Iterator[dict[str, Label]]:
+def table_rows(p: Params) -> Iterator[Labels]:
     """The labels of the compressors of Table 1."""
     yield {}
     for bits in p["formats"]:

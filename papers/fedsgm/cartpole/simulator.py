@@ -1,7 +1,5 @@
 """Constrained cartpole: balance a pole, keep the cart off five intervals (FedSGM, Figures 3, 4)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, cast

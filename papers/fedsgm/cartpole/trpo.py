@@ -10,8 +10,6 @@ Reference: Schulman, Levine, Abbeel, Jordan, Moritz, *Trust Region Policy Optimi
 *High-Dimensional Continuous Control Using Generalized Advantage Estimation*, ICLR 2016.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

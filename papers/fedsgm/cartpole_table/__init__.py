@@ -4,8 +4,6 @@ The paper simulates Top-K "by zeroing out the gradient vector" and names error f
 quantization alone; study `cartpole` compresses the messages, with error feedback.
 """
 
-from __future__ import annotations
-
 from papers.fedsgm.cartpole.claims import CALIBRATED
 from papers.fedsgm.cartpole.quantities import BUDGET
 from papers.fedsgm.cartpole.simulator import HORIZON

@@ -4,25 +4,23 @@ The rules were fixed, and committed, before any of the seeds that judge them was
 proviso: the row without compression stands beside the printed one in every text.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
 from papers.fedsgm.cartpole import claims as cartpole
 from papers.fedsgm.cartpole.claims import CALIBRATED, CENTRAL, FORMATS, HALF, LEARNED, QUARTER, SOFT
 from papers.fedsgm.cartpole.quantities import BUDGET
-from papers.fedsgm.common import instead
+from papers.fedsgm.cartpole.runs import PAPER as AS_IN_CARTPOLE
+from papers.fedsgm.common import Run, instead
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Defaults, Query, names_of
 from papers.kit.rules import Control, Rule, Size, of
 
 #: The labels of runs at the study's setting.
-PAPER: dict[str, Label | None] = {**cartpole.PAPER, "damping": CALIBRATED, "topk": None}
+PAPER: Defaults = {**AS_IN_CARTPOLE, "damping": CALIBRATED, "topk": None}
 names = partial(names_of, PAPER)
 
-Run = dict[str, Label]
 #: How Top-K is simulated -> in words. The paper: "by zeroing out the gradient vector".
 WAYS = {
     "gradient": "Top-K on the policy gradient, nothing else compressed",

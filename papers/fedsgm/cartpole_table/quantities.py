@@ -1,7 +1,5 @@
 """The measures of study `cartpole_table`: those of study `cartpole`."""
 
-from __future__ import annotations
-
 from papers.fedsgm.cartpole.quantities import measures
 from papers.fedsgm.cartpole_table.runs import defaults
 from papers.kit.quantities import Quantities, of_runs

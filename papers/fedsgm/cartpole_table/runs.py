@@ -1,7 +1,5 @@
 """The runs of study `cartpole_table`: Table 1 by the readings that its sentence allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from fedlib.compress import Identity
 from papers.fedsgm.cartpole import runs as cartpole
 from papers.fedsgm.cartpole.runs import STATES
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, Labels, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -17,7 +15,7 @@ from papers.kit.study import Params
 WAYS = ("gradient", "feedback", "update")
 
 
-def defaults(p: Params) -> dict[str, Label | None]:
+def defaults(p: Params) -> Defaults:
     """The labels of runs, each with its usual value; None where there is none."""
     return {**cartpole.defaults(p), "topk": None}
 
@@ -29,7 +27,7 @@ def specs(p: Params) -> dict[str, Spec]:
 
 def runs(p: Params) -> Iterator[Spec]:
     """A row of Table 1 a run; of Top-K one by each reading."""
-    soft: dict[str, Label] = {"switch": "soft"}
+    soft: Labels = {"switch": "soft"}
     yield cartpole.labelled(p, soft)
     yield cartpole.labelled(p, {**soft, "participants": p["clients"]})
     for bits in p["formats"]:

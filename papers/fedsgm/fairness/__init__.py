@@ -1,7 +1,5 @@
 """Study of the full paper's Figure 7: fair classification on Adult, ten unequal clients."""
 
-from __future__ import annotations
-
 from papers.fedsgm.fairness import claims
 from papers.fedsgm.fairness.quantities import derive
 from papers.fedsgm.fairness.runs import specs

@@ -6,14 +6,12 @@ method or ConEx had run on these seeds. The federated runs of the same seeds are
 C33, which were known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 
 from papers.fedsgm import multiverse
-from papers.fedsgm.common import instead
+from papers.fedsgm.common import Run, instead
 from papers.fedsgm.curves import FEASIBLE
 from papers.fedsgm.fairness.runs import (
     BEST_CONEX,
@@ -33,7 +31,6 @@ EPSILON = 0.05
 RHOS = (0.1, 1.0, 10.0)
 names = partial(names_of, USUAL)
 
-Run = dict[str, Label]
 #: Methods in words -> their labels.
 Runs = Mapping[str, Run]
 HARD: Run = {"method": "hard"}
@@ -207,7 +204,7 @@ FEDERATED: Runs = {
     "the tuned penalty": {"method": "penalty", "rho": BEST_RHO, **FRESH},
 }
 CENTRALIZED: Runs = {f"centralized {text}": CENTRAL | run for text, run in FEDERATED.items()}
-CHOSEN = BEST_CONEX | FRESH
+CHOSEN: Run = {**BEST_CONEX, **FRESH}
 C31_THIRTY = Rule(
     {
         "the centralized method has the smaller late gap": {

@@ -1,7 +1,5 @@
 """The quantities of the study of fair classification."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -13,7 +11,7 @@ from papers.fedsgm.multiverse import shares
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import (
     Defaults,
-    Label,
+    Labels,
     Quantities,
     Row,
     labels_of,
@@ -26,7 +24,7 @@ from papers.kit.rules import State, all_of, of
 from papers.kit.study import Params, Traces
 
 #: Groups of penalties, of each of which the best is measured too.
-TUNED: tuple[dict[str, Label], ...] = (
+TUNED: tuple[Labels, ...] = (
     {"training": "federated", "splits": "first"},
     {"training": "central", "splits": "first"},
     {"training": "federated", "splits": "fresh"},

@@ -1,7 +1,5 @@
 """The runs of the study of fair classification, with the labels by which they are found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -20,12 +18,12 @@ from fedlib.steps import SGD, Adam
 from papers import adult
 from papers.fedsgm.common import switch_of, usual_labels
 from papers.kit.parameters import pairs
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, Labels, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: The labels of runs at the study's setting; None where there is none.
-USUAL: dict[str, Label | None] = {
+USUAL: Defaults = {
     "training": "federated",
     "method": None,
     "beta": 40.0,
@@ -42,7 +40,7 @@ METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 MODES = ("hard", "soft")
 STEPS = {"SGD": SGD(), "Adam": Adam()}
 #: What the printed step size may mean where the paper's other settings are kept.
-OPEN_STEPS: tuple[dict[str, Label], ...] = (
+OPEN_STEPS: tuple[Labels, ...] = (
     {"lr": 0.1},
     {"lr": 0.3},
     {"lr": 1e-4, "local": "Adam"},
@@ -56,7 +54,7 @@ OPEN_SEEDS = (5, 6, 7)
 #: named first; on the first of the thirty seeds it leaves the finite numbers in round 256. The
 #: change was committed before this setting had run.
 BEST_RHO = 1.0
-BEST_CONEX: dict[str, Label] = {
+BEST_CONEX: Labels = {
     "training": "central",
     "method": "conex",
     "lr": 0.3,
@@ -65,7 +63,7 @@ BEST_CONEX: dict[str, Label] = {
 }
 
 
-def defaults(p: Params) -> dict[str, Label | None]:
+def defaults(p: Params) -> Defaults:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
     return usual_labels(USUAL, p)
 
@@ -117,7 +115,7 @@ def runs(p: Params) -> Iterator[Spec]:
     federated = [*constrained, {"method": "fedavg"}]
     for labels in (*federated, *centralized_twins(constrained), *conex(p)):
         yield labelled(p, labels)
-    chosen: list[dict[str, Label]] = [{"method": mode} for mode in MODES]
+    chosen: list[Labels] = [{"method": mode} for mode in MODES]
     chosen.append({"method": "penalty", "rho": BEST_RHO})
     fresh = [*federated, *centralized_twins(chosen)]
     if BEST_CONEX in [*conex(p)]:
@@ -133,7 +131,7 @@ def runs(p: Params) -> Iterator[Spec]:
                 yield labelled(p, labels, seeds=OPEN_SEEDS)
 
 
-def with_constraint(p: Params) -> Iterator[dict[str, Label]]:
+def with_constraint(p: Params) -> Iterator[Labels]:
     """The labels of both modes of switching and of every penalty."""
     for mode in MODES:
         yield {"method": mode}
@@ -141,28 +139,28 @@ def with_constraint(p: Params) -> Iterator[dict[str, Label]]:
         yield {"method": "penalty", "rho": rho}
 
 
-def centralized_twins(methods: Iterable[Mapping[str, Label]]) -> Iterator[dict[str, Label]]:
+def centralized_twins(methods: Iterable[Mapping[str, Label]]) -> Iterator[Labels]:
     """The labels of the centralized twins of methods."""
     for labels in methods:
         yield {"training": "central", **labels}
 
 
-def conex(p: Params) -> Iterator[dict[str, Label]]:
+def conex(p: Params) -> Iterator[Labels]:
     """The labels of IPP ConEx: the step size of the others with each dual step, and a grid."""
-    start: dict[str, Label] = {"training": "central", "method": "conex"}
+    start: Labels = {"training": "central", "method": "conex"}
     for dual in p["duals"]:
         yield {**start, "lr": p["lr"], "dual": dual}
     for lr, dual in pairs("fairness", p, "conex_steps", "conex_duals"):
         yield {**start, "lr": lr, "dual": dual, "setting": "grid"}
 
 
-def meanings(method: str, p: Params) -> Iterator[dict[str, Label]]:
+def meanings(method: str, p: Params) -> Iterator[Labels]:
     """The printed step size: as it is, with Adam, with two epochs for two steps, with both.
 
     With both also under the client's own sign, which follows the gap within a round.
     """
-    start: dict[str, Label] = {"method": method, "lr": p["printed_lr"]}
-    epochs: dict[str, Label] = {"local_steps": p["epoch_steps"]}
+    start: Labels = {"method": method, "lr": p["printed_lr"]}
+    epochs: Labels = {"local_steps": p["epoch_steps"]}
     yield start
     yield {**start, **epochs}
     yield {**start, "local": "Adam"}
@@ -171,7 +169,7 @@ def meanings(method: str, p: Params) -> Iterator[dict[str, Label]]:
         yield {**start, "local": "Adam", **epochs, "sign": "client"}
 
 
-def open_methods(step: Mapping[str, Label]) -> Iterator[dict[str, Label]]:
+def open_methods(step: Mapping[str, Label]) -> Iterator[Labels]:
     """The labels of hard switching, three sharpnesses and three penalties with one kind of step."""
     start = {**step, "splits": "open"}
     yield {**start, "method": "hard"}

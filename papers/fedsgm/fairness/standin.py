@@ -1,7 +1,5 @@
 """What the rows of the study of fair classification are, where Adult's are not there."""
 
-from __future__ import annotations
-
 from papers.kit import plot
 from papers.kit.study import Traces
 
@@ -15,7 +13,7 @@ def source(traces: Traces) -> str:
     return f"generated stand-in, not Adult: {rows}"
 
 
-def note(figure: plot.Figure, traces: Traces) -> None:
+def note(figure: "plot.Figure", traces: Traces) -> None:
     """Say on the picture itself where the rows are not Adult's."""
     if traces["hard"].config["problem"]["data"] != "adult":
         figure.suptitle("generated stand-in, not Adult", fontsize=9, style="italic")

@@ -5,8 +5,6 @@ models drift. Here the constraints are exchanged among the clients, which change
 the mean objective, nor the mean constraint, nor K_glob.
 """
 
-from __future__ import annotations
-
 from papers.fedsgm.np_pairing import claims
 from papers.fedsgm.np_pairing.quantities import derive
 from papers.fedsgm.np_pairing.runs import specs

@@ -3,16 +3,14 @@
 The rules were fixed, and committed, before any of the splits that judge them was drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from math import log10
 
-from papers.fedsgm.common import instead
+from papers.fedsgm.common import Run, instead
 from papers.fedsgm.np_pairing.runs import DEFAULTS
 from papers.kit.claims import Claim
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Query, names_of
 from papers.kit.rules import Condition, Control, Rule, most, of
 
 SHIFTS = (0, 1, 7, 13)
@@ -22,10 +20,10 @@ NOTHING = 1e-5  # of a model's length: models are stored with six digits
 SEEN = 1e-3
 
 #: Settings in words -> their labels.
-Settings = Mapping[str, dict[str, Label]]
+Settings = Mapping[str, Run]
 
 
-def soft(beta: float, steps: int) -> dict[str, Label]:
+def soft(beta: float, steps: int) -> Run:
     """The labels of soft switching with all clients."""
     return {"switch": "soft", "beta": float(beta), "local_steps": steps}
 

@@ -1,7 +1,5 @@
 """The measures of study `np_pairing`: how far a pairing moves the model, and turns it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The runs of study `np_pairing`: every client's constraint exchanged for another client's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -19,7 +17,7 @@ from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
 from fedlib.shapes import Vector
 from papers.fedsgm.common import switch_of
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Labels, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -28,7 +26,7 @@ EVERY = 10  # rounds between two evaluations
 KEEP = ("f", "g", "turn", "sigma")
 
 #: The labels of runs, each with its usual value; None where there is none.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "switch": None,
     "beta": 40.0,
     "local_steps": 5,
@@ -101,17 +99,17 @@ def paired(seed: int, *, shift: int) -> Problem:
     return replace(task, rows=torch.cat([rows[:, :start], constraints], 1))
 
 
-def settings(p: Params) -> Iterator[dict[str, Label]]:
+def settings(p: Params) -> Iterator[Labels]:
     """The labels of every setting, without those of pairings.
 
     All clients and no compression by switch and local steps, then either at `local_steps`.
     """
-    switches: list[dict[str, Label]] = [{"switch": "hard"}]
+    switches: list[Labels] = [{"switch": "hard"}]
     switches += [{"switch": "soft", "beta": beta} for beta in p["betas"]]
     for switch in switches:
         for steps in p["local_steps_sweep"]:
             yield {**switch, "local_steps": steps}
-    soft: dict[str, Label] = {"switch": "soft", "beta": p["beta"]}
+    soft: Labels = {"switch": "soft", "beta": p["beta"]}
     for switch in (switches[0], soft):
         usual = {**switch, "local_steps": p["local_steps"]}
         yield {**usual, "participants": p["participants"]}

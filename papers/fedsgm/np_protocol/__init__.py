@@ -6,8 +6,6 @@ everything is judged there, on splits that no other run has, and Penalty-FedAvg 
 are compressed like those of FedSGM.
 """
 
-from __future__ import annotations
-
 from papers.fedsgm.np_protocol import claims
 from papers.fedsgm.np_protocol.quantities import derive
 from papers.fedsgm.np_protocol.runs import specs

@@ -4,13 +4,11 @@ The rules were fixed, and committed, before any of the splits that judge them wa
 are the sentences of C5 to C27, which were judged at step size 0.3 on splits that were known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from papers.fedsgm.common import instead
+from papers.fedsgm.common import Run, instead
 from papers.fedsgm.curves import START
 from papers.fedsgm.np_protocol.quantities import LEVEL_SLACK, SLACK
 from papers.fedsgm.np_protocol.runs import PENALTY
@@ -28,21 +26,21 @@ from papers.fedsgm.np_unified.claims import (
     SETTINGS,
     STEPS,
     WITH_AND_WITHOUT,
-    Run,
     Runs,
     each_of,
     null,
     steadily,
 )
 from papers.fedsgm.np_unified.runs import MEMBERS, MODES
+from papers.fedsgm.np_unified.runs import PAPER as AT_PAPER
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, name_of, names_of
+from papers.kit.quantities import Defaults, name_of, names_of
 from papers.kit.rules import Control, Rule, Term, of, value
 
 EPSILON = 0.05
 #: The labels of runs at the paper's setting.
-PAPER: dict[str, Label | None] = {**unified.PAPER, "lr": 1.0, "splits": "judging"}
+PAPER: Defaults = {**AT_PAPER, "lr": 1.0, "splits": "judging"}
 FROZEN = (
     "Rule, margins, control and step sizes were committed before the 100 splits were drawn. FedSGM "
     "has step 1, which tuning on ten other splits picks."

@@ -1,7 +1,5 @@
 """The measures of study `np_protocol`, and its null data: one run on disjoint sets of splits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The runs of study `np_protocol`: tuned steps, on splits that no run has seen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +14,13 @@ from fedlib.steps.switching import loss_weights
 from papers.fedsgm.np_unified import runs as unified
 from papers.fedsgm.np_unified.runs import CLIENTS, MODES, pooled, problem
 from papers.kit.parameters import pairs
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, Labels, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 LATE_ONLY = 10  # rounds between two evaluations of a run of which only late values are read
-PENALTY: dict[str, Label] = {"method": "penalty"}
-TUNING: dict[str, Label] = {"splits": "tuning"}
+PENALTY: Labels = {"method": "penalty"}
+TUNING: Labels = {"splits": "tuning"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class CompressedPenalty(FedSGM):
         return loss_weights(torch.ones_like(share), self.rho * constraint_weights)
 
 
-def defaults(p: Params) -> dict[str, Label | None]:
+def defaults(p: Params) -> Defaults:
     """The labels of runs, each with its usual value; None where there is none.
 
     A penalty has no label `lr` on the splits that judge, where each has its own.
@@ -66,7 +64,7 @@ def runs(p: Params) -> Iterator[Spec]:
 
 def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     """FedSGM with one way of switching along each sweep, and the same centralized."""
-    main: dict[str, Label] = {"switch": mode}
+    main: Labels = {"switch": mode}
     everyone = {**main, "participants": CLIENTS}
     for start in (main, everyone):
         yield labelled(p, start)

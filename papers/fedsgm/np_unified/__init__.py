@@ -1,7 +1,5 @@
 """Study F: the full paper's Neyman-Pearson figures (20 clients, 10 a round, Top-K both ways)."""
 
-from __future__ import annotations
-
 from papers.fedsgm.np_unified import claims
 from papers.fedsgm.np_unified.quantities import derive
 from papers.fedsgm.np_unified.runs import specs

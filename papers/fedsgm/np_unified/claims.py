@@ -1,13 +1,12 @@
 """The full paper's claims about Neyman-Pearson classification, and one prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from papers.fedsgm.common import Run
 from papers.fedsgm.curves import START
 from papers.fedsgm.np_unified.quantities import PARTS
 from papers.fedsgm.np_unified.runs import (
@@ -25,7 +24,7 @@ from papers.fedsgm.np_unified.runs import (
 from papers.kit import rules as kit
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Key, Label, Query, names_of
+from papers.kit.quantities import Key, Label, Labels, Query, names_of
 from papers.kit.rules import Condition, Control, Rule, falls, least, most, of, rises, value
 
 EPSILON = 0.05
@@ -36,7 +35,6 @@ NAMED = {mode: f"{mode} switching" for mode in MODES}
 CURVES = {"f": "objective", "g": "constraint"}
 SLACK = 0.05  # of the fall from the start: what counts as no difference
 
-Run = dict[str, Label]
 #: Runs in words -> their labels.
 Runs = Mapping[str, Run]
 Cells = dict[str, Condition]
@@ -57,7 +55,7 @@ VARIES = {
     "oscillation": "the constraint changes {} from round to round",
     "scatter": "the late constraint scatters {}",
 }
-TUNED: dict[str, Label] = {"setting": "tuned"}
+TUNED: Run = {"setting": "tuned"}
 
 #: The commit that had these rules before the seeds 8000 to 8029 were drawn, which judge by them.
 COMMIT = "01d6f346"
@@ -73,7 +71,7 @@ def along(
     measure: str,
     label: str,
     values: tuple[float, ...],
-    run: dict[str, Label],
+    run: Run,
 ) -> list[Query]:
     """The numbers of a measure along a sweep."""
     return [Query.of(measure, **run, **{label: x}) for x in values]
@@ -117,7 +115,7 @@ def null(runs: Sequence[Run], *measures: str) -> Control:
     return Control("hard switching on disjoint sets of splits instead of each run", instead)
 
 
-def gains_diminish(run: dict[str, Label]) -> Condition:
+def gains_diminish(run: Run) -> Condition:
     """Whether the last doubling of the local steps gains less in late f than the first."""
     one_step, two_steps, _, ten_steps, twenty_steps = (
         of(query) for query in along("f", "local_steps", STEPS, run)
@@ -232,7 +230,7 @@ C8 = Rule(
 )
 
 
-def right_penalty(penalty: Run, setting: Run, note: str) -> Rule:
+def right_penalty(penalty: Labels, setting: Labels, note: str) -> Rule:
     """That small penalties are infeasible, and that a large one has a high objective."""
     largest = of("f", **penalty, **setting, rho=100.0)
     return Rule(
@@ -428,9 +426,10 @@ def as_central(**splits: Label) -> dict[str, Cells]:
     for curve, words in CURVES.items():
         cells: Cells = {}
         for mode, text in NAMED.items():
-            central = partial(of, method="SGM", switch=mode, **splits)
-            apart = of(curve, switch=mode, participants=ALL, **splits) - central(curve)
-            cells[text] = abs(apart) <= SLACK * central(f"{curve}_fall")
+            central: Labels = {"method": "SGM", "switch": mode, **splits}
+            everyone: Labels = {"switch": mode, "participants": ALL, **splits}
+            apart = of(curve, **everyone) - of(curve, **central)
+            cells[text] = abs(apart) <= SLACK * of(f"{curve}_fall", **central)
         parts[
             f"the late {words} with all clients differs from the centralized one by at most "
             f"{SLACK:.0%} of the latter's fall from the start"

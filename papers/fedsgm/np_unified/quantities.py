@@ -1,13 +1,12 @@
 """The quantities of study F: measures of every run, tuned settings, differences, predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations, product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
@@ -29,7 +28,7 @@ from papers.fedsgm.skewness import client_gradients, final_models, multiplier, s
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import (
     Defaults,
-    Label,
+    Labels,
     Quantities,
     Row,
     labels_of,
@@ -139,7 +138,7 @@ def null_data(trace: Trace, tolerance: float) -> Iterator[Row]:
 
 def at_best_steps(traces: Traces, usual: Defaults, tolerance: float) -> dict[str, Trace]:
     """Each method at its best step size: both ways of switching, and every penalty."""
-    kinds: list[dict[str, Label]] = [{"switch": mode} for mode in MODES]
+    kinds: list[Labels] = [{"switch": mode} for mode in MODES]
     kinds += [{**PENALTY, "rho": rho} for rho in sweep(traces, usual, "rho", **PENALTY)]
     best = {}
     for labels in kinds:
@@ -273,7 +272,7 @@ def predictions(traces: Traces, usual: Defaults, tolerance: float) -> list[Row]:
     """
     soft = run_of(traces, usual, switch="soft", participants=CLIENTS)
     multipliers = np.array([multiplier(task, w) for task, w in final_models(soft, problem)])
-    labels: dict[str, Label] = {**PENALTY, "participants": CLIENTS}
+    labels: Labels = {**PENALTY, "participants": CLIENTS}
     penalties = sweep(traces, usual, "rho", **labels)
     late_g = np.stack([trace.late("g") for trace in penalties.values()], axis=1)  # [S, rho]
     feasible = late_g <= FEASIBLE * tolerance
@@ -287,7 +286,7 @@ def predictions(traces: Traces, usual: Defaults, tolerance: float) -> list[Row]:
     return [row(name, mean(x, "of penalties"), **labels) for name, x in shares.items()]
 
 
-def share_of_clear(hits: Array, ratio: Array) -> Array:
+def share_of_clear(hits: NDArray[np.bool_], ratio: Array) -> Array:
     """Per split the share of hits among the penalties a factor 2 off the multiplier; 1 of none."""
     clear = (ratio < 1 / 2) | (ratio > 2)
     clear_hits = (hits & clear).sum(1)

@@ -1,7 +1,5 @@
 """The runs of study F, with the labels by which everything else finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -17,14 +15,14 @@ from fedlib.core import Problem
 from fedlib.core.describe import renamed_from
 from fedlib.problems import neyman_pearson
 from papers.fedsgm.common import switch_of, usual_labels
-from papers.kit.quantities import Label, by_name, completed, name_of
+from papers.kit.quantities import Defaults, Label, Labels, by_name, completed, name_of
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 CLIENTS = 20
 MODES = ("hard", "soft")
 LIMIT = 1e9  # a sharpness so large that soft switching is hard switching
-PENALTY: dict[str, Label] = {"method": "Penalty-FedAvg"}
+PENALTY: Labels = {"method": "Penalty-FedAvg"}
 #: Method -> the labels that it does not have.
 LACKING: dict[str, tuple[str, ...]] = {
     "FedSGM": (),
@@ -45,7 +43,7 @@ MEMBERS = (2, 5, 10, 15, 20)
 MEMBER_SEEDS = tuple(range(9000, 9100))
 
 #: The labels of runs at the paper's setting; None where there is none.
-PAPER: dict[str, Label | None] = {
+PAPER: Defaults = {
     "method": "FedSGM",
     "switch": None,
     "participants": 10,
@@ -59,7 +57,7 @@ PAPER: dict[str, Label | None] = {
 }
 
 
-def defaults(p: Params) -> dict[str, Label | None]:
+def defaults(p: Params) -> Defaults:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
     return {**usual_labels(PAPER, p), "setting": None, "knob": None}
 
@@ -114,8 +112,8 @@ def runs(p: Params) -> Iterator[Spec]:
         for start, beta in product(open_starts(), OPEN_BETAS):
             yield labelled(p, {"switch": "soft", **start, "beta": beta}, seeds=OPEN_SEEDS)
         for mode, participants in product(MODES, MEMBERS):
-            labels = {"switch": mode, "participants": participants, "splits": "later"}
-            yield labelled(p, labels, seeds=MEMBER_SEEDS)
+            start = {"switch": mode, "participants": participants, "splits": "later"}
+            yield labelled(p, start, seeds=MEMBER_SEEDS)
 
 
 def open_starts() -> Iterator[dict[str, Any]]:
@@ -126,7 +124,7 @@ def open_starts() -> Iterator[dict[str, Any]]:
 
 def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     """FedSGM with one way of switching, and the same centralized."""
-    main: dict[str, Label] = {"switch": mode}
+    main: Labels = {"switch": mode}
     for participants in (p["participants"], CLIENTS):
         start = {**main, "participants": participants}
         yield labelled(p, start, keep=("f", "g", "g_max"))
@@ -148,7 +146,7 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     yield labelled(p, {**central, "splits": "fresh"}, **fresh)
 
 
-def swept(start: Mapping[str, Label], p: Params) -> Iterator[dict[str, Label]]:
+def swept(start: Mapping[str, Label], p: Params) -> Iterator[Labels]:
     """Labels with other local steps, then with other compression."""
     for steps in p["local_steps_sweep"]:
         yield {**start, "local_steps": steps}

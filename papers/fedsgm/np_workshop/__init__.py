@@ -1,7 +1,5 @@
 """Study W: the workshop paper's Neyman-Pearson figure (10 clients, unbiased Rand-K uplink)."""
 
-from __future__ import annotations
-
 from papers.fedsgm.np_workshop import claims
 from papers.fedsgm.np_workshop.quantities import derive
 from papers.fedsgm.np_workshop.runs import OPEN_LRS, specs

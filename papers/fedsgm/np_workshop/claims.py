@@ -1,9 +1,8 @@
 """The workshop paper's claims about Neyman-Pearson classification, and two predictions."""
 
-from __future__ import annotations
-
 from functools import partial
 
+from papers.fedsgm.common import Run
 from papers.fedsgm.curves import START
 from papers.fedsgm.np_workshop.quantities import ABOUT
 from papers.fedsgm.np_workshop.runs import (
@@ -154,7 +153,7 @@ C25 = Rule(
 DRIFTS = {"drift": "over the run", "late_drift": "over the second half of the rounds"}
 
 
-def drifting(mode: str, lr: float) -> dict[str, Label]:
+def drifting(mode: str, lr: float) -> Run:
     """The labels of a run whose drift is measured."""
     return {"switch": mode, "lr": lr, "fraction": 1.0, "splits": "drift"}
 

@@ -1,7 +1,5 @@
 """The quantities of study W: measures of every run, ratios hard/soft, predictions."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial

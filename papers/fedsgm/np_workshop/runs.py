@@ -1,7 +1,5 @@
 """The runs of study W, with the labels by which everything else finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -19,7 +17,7 @@ from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
 from fedlib.shapes import Scalar
 from papers.fedsgm.common import switch_of, usual_labels
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, Labels, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -32,7 +30,7 @@ CLASSES = ("malignant", "benign")
 OPEN_BETAS = (20.0, 40.0, 60.0)
 OPEN_SEEDS = tuple(range(8200, 8240))
 #: The labels of runs at the paper's setting; None where there is none.
-PAPER: dict[str, Label | None] = {
+PAPER: Defaults = {
     "switch": None,
     "beta": 20.0,
     "lr": 0.3,
@@ -94,7 +92,7 @@ class DriftingFedSGM(FedSGM):
         return measured.state, {**info, "drift": measured.drift}
 
 
-def defaults(p: Params) -> dict[str, Label | None]:
+def defaults(p: Params) -> Defaults:
     """The labels of runs and quantities, each with its usual value; None where there is none."""
     return {**usual_labels(PAPER, p), "prediction": None}
 
@@ -124,7 +122,7 @@ def runs(p: Params) -> Iterator[Spec]:
     for mode in MODES:
         yield from of_mode(mode, p)
     for mode, lr in product(MODES, p["drift_lrs"]):
-        labels: dict[str, Label] = {
+        labels: Labels = {
             "switch": mode,
             "lr": lr,
             "fraction": 1.0,
@@ -167,13 +165,13 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     )
 
 
-def open_starts() -> Iterator[dict[str, Label]]:
+def open_starts() -> Iterator[Labels]:
     """The labels of every combination of step size, K/d, and class."""
     for lr, fraction, positive in product(OPEN_LRS, OPEN_FRACTIONS, CLASSES):
         yield {"lr": lr, "fraction": fraction, "positive": positive, "splits": "open"}
 
 
-def open_modes(start: Mapping[str, Label]) -> Iterator[dict[str, Label]]:
+def open_modes(start: Mapping[str, Label]) -> Iterator[Labels]:
     """The labels of hard switching and three sharpnesses from one start."""
     yield {**start, "switch": "hard"}
     for beta in OPEN_BETAS:

@@ -6,8 +6,6 @@ is the case that the theorems are about. The means over the clients are a geomet
 and a constraint on the mean distance to the points b_j.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -128,7 +126,7 @@ def active_level(b: Float[Tensor, "R d"], offset: float) -> float:
     With this c their mean is strictly feasible.
     """
     needed = (b - b.mean(0)).norm(dim=-1).mean()
-    return max(0.5 * offset, 1.1 * needed.item())
+    return max(0.5 * offset, 1.1 * float(needed))
 
 
 def solution_of(a: Float[Tensor, "R d"], b: Float[Tensor, "R d"], c: float) -> Vector:

@@ -8,8 +8,6 @@ Optimization" bounds the mean of these distances over the good rounds. Lemma 11 
 inequality.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

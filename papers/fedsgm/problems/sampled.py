@@ -5,8 +5,6 @@ g_j(w) = <q_j, w> - r_j, are for the promises that fail: nothing drifts and no g
 what happens to a run is the doing of the sample alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

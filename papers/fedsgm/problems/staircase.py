@@ -8,8 +8,6 @@ it is, so a method that takes fewer steps than there are coordinates has not low
 The function is the classical one behind the lower complexity bound for Lipschitz convex functions.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -44,7 +42,8 @@ def staircase(dim: int) -> Problem:
 
 def _cone(w: Tensor) -> Tensor:
     """|w| - 1 - 1 / sqrt(d), the part of f that decides far from the start."""
-    return w.norm() - (1 + 1 / math.sqrt(w.shape[-1]))
+    height: Tensor = w.norm() - (1 + 1 / math.sqrt(w.shape[-1]))
+    return height
 
 
 def _losses(w: Tensor, batch: Batch) -> Tensor:  # noqa: ARG001 - clients have no data

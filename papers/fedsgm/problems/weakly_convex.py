@@ -9,8 +9,6 @@ diameter of X is D = 2 radius, and the mean of the b_j is a Slater point.
 It is the problem on which the weakly convex theory of FedSGM is checked, with `problems.prox`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

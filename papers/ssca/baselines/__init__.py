@@ -1,7 +1,5 @@
 """Study: SSCA beside momentum SGD, of which it is a form, with step and weight tuned."""
 
-from __future__ import annotations
-
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common

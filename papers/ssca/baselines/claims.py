@@ -3,13 +3,11 @@
 The rules were fixed, and committed, before any of the seeds that judge them was drawn.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Labels, Query, names_of
 from papers.kit.rules import Control, Rule, of
 from papers.ssca.baselines.runs import DEFAULTS
 from papers.ssca.common import CLIENTS, SPLITS, rows
@@ -31,7 +29,7 @@ def ahead(start: str) -> Rule:
     null_values = {}
     for split in SPLITS:
         for batch in BATCHES:
-            cell: dict[str, Label] = {"draw": "fresh", "start": start, "split": split, "B": batch}
+            cell: Labels = {"draw": "fresh", "start": start, "split": split, "B": batch}
             text = f"{split}, B = {rows(split, batch, CLIENTS)}"
             conditions[text] = of(Query.of("ahead", **cell)) < 0
             null_values[Query.of("ahead", **cell)] = Query.of("null", **cell)

@@ -1,7 +1,5 @@
 """Mini-batch SGD with momentum, over samples and over features: what SSCA is, with free weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

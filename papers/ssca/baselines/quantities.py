@@ -1,7 +1,5 @@
 """The quantities of the study of momentum SGD beside SSCA."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

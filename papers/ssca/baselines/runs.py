@@ -1,13 +1,11 @@
 """The runs of the study of momentum SGD beside SSCA, with the labels by which all finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 from fedlib.steps import PowerLaw
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
@@ -22,7 +20,7 @@ SEEDS = {"tuning": "tuning_seeds", "fresh": "seeds"}
 #: The labels of runs: `B` is the batch of a client, `a` and `beta` are the step size of momentum
 #: SGD and the weight of its last change. Runs of the draw `tuning` are momentum SGD over its grid;
 #: those of the draw `fresh` compare SSCA with the best point.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "draw": "fresh",
     "start": "usual",
     "split": None,

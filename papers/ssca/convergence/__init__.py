@@ -1,7 +1,5 @@
 """Study of SSCA's Figures 2 and 3: convergence by samples and by features, beside SGD."""
 
-from __future__ import annotations
-
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common

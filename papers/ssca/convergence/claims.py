@@ -1,13 +1,11 @@
 """What SSCA's Figures 2 and 3 and its counts are said to show, and what judges it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Label, Labels, Query, names_of
 from papers.kit.rules import Condition, Control, Rule, Term, least, near, of, value
 from papers.ssca import leaks
 from papers.ssca.common import CLIENTS, LEVELS, NUMBERS, SPLITS, rows
@@ -30,7 +28,7 @@ LIMITS = names(split=SPLITS, method="limit", B=BATCHES, U=LEVELS)
 COMMIT = "9d7dcaf7"
 #: The commit that had C14 before the seeds 620 to 629 were drawn.
 COMMIT_SENT = "d466fb51"
-LATER: dict[str, Label] = {"draw": "later"}
+LATER: Labels = {"draw": "later"}
 ALL_LATER = (
     *names(**LATER, split=SPLITS, method="ssca", B=BATCHES),
     *names(
@@ -180,13 +178,13 @@ def lower_with_batch(measure: str) -> Parts:
     """A larger batch below the next smaller one, by some measure, for all algorithms."""
     comparisons = {}
     for split, (free, limited) in NUMBERS.items():
-        kinds: dict[str, dict[str, Label]] = {f"Algorithm {free}": {"method": "ssca"}}
+        kinds: dict[str, Labels] = {f"Algorithm {free}": {"method": "ssca"}}
         if measure == "area":  # the cost of the constrained algorithms is held at U
             for u in LEVELS:
                 kinds[f"Algorithm {limited}, U = {u:g}"] = {"method": "limit", "U": u}
         for text, labels in kinds.items():
             for small, large in STEPS:
-                run: dict[str, Label] = {**LATER, "split": split, **labels, "B": large}
+                run: Labels = {**LATER, "split": split, **labels, "B": large}
                 apart = of(measure, **run, minus=f"B{small}")
                 comparisons[f"{text}, {batch_text(split, large, small)}"] = apart < 0
     return comparisons
@@ -204,9 +202,9 @@ def beside_tuned(split: str) -> Rule:
     """SSCA below SGD, batch by batch; SGD has the best point of the fine grid where it has one."""
     cells = {}
     for b in BATCHES:
-        cell: dict[str, Label] = {"split": split, "method": "ssca", "B": b, "minus": "sgd"}
-        cell["draw"] = "fresh" if (split, b) in CHOSEN else "later"
-        cells[batch_text(split, b)] = of("area", **cell)
+        draw = "fresh" if (split, b) in CHOSEN else "later"
+        cell: Labels = {"split": split, "method": "ssca", "B": b, "minus": "sgd"}
+        cells[batch_text(split, b)] = of("area", **cell, draw=draw)
     return against_sgd(
         cells,
         "SGD has the step size a/t^p with the lowest mean cost over a grid. "
@@ -216,7 +214,7 @@ def beside_tuned(split: str) -> Rule:
 
 def from_he(split: str) -> Reading:
     """The same from a wider start, where the printed setting does not say which."""
-    cell: dict[str, Label] = {"start": "he", "split": split, "B": 1}
+    cell: Labels = {"start": "he", "split": split, "B": 1}
     runs = names(**cell, method="ssca") + grid(**cell, method="sgd")
     apart = of(
         "area",
@@ -235,19 +233,19 @@ def from_he(split: str) -> Reading:
 
 
 #: Pairs of algorithms, for samples and for features, and the labels of their runs.
-TWINS: dict[str, dict[str, Label]] = {
+TWINS: dict[str, Labels] = {
     "Algorithms 1 and 3": {"method": "ssca"},
     **{f"Algorithms 2 and 4, U = {u:g}": {"method": "limit", "U": u} for u in LEVELS},
 }
 
 
-def alike(batch: int, kind: dict[str, Label]) -> Condition:
+def alike(batch: int, kind: Labels) -> Condition:
     """The splits' difference within a share of the mean cost with samples split."""
     cost = of("area", **LATER, split="samples", **kind, B=batch)
     return abs(of(splits_apart(batch, kind))) < CLOSE * cost
 
 
-def splits_apart(batch: int, kind: dict[str, Label]) -> Query:
+def splits_apart(batch: int, kind: Labels) -> Query:
     """The mean cost with features split minus that with samples split."""
     return Query.of(
         "area",
@@ -341,7 +339,7 @@ C14 = Rule(
 )
 
 
-def other_batch(kind: dict[str, Label]) -> Query:
+def other_batch(kind: Labels) -> Query:
     """What ten times the batch changes."""
     return Query.of(
         "area",

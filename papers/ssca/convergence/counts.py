@@ -1,7 +1,5 @@
 """What SSCA's rounds send and compute, counted: messages, bits, and numbers written."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The quantities of the study of SSCA's Figures 2 and 3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

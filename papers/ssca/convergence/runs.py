@@ -1,13 +1,11 @@
 """The runs of the study of SSCA's convergence, with the labels by which everything finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
 from fedlib.steps import PowerLaw
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
@@ -20,7 +18,7 @@ SEEDS = {"tuning": "tuning_seeds", "fresh": "fresh_seeds", "later": "later_seeds
 #: the exponent with which it falls. `sgd2` has two local steps. Runs of the draw `tuning` are SGD
 #: over a fine grid, those of the draw `fresh` compare SSCA with the best point of it, and those of
 #: the draw `later` compare Algorithms 1 to 4 by batch, by split, and with SGD.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "draw": "usual",
     "start": "usual",
     "split": None,

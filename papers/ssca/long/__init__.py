@@ -1,7 +1,5 @@
 """Study of SSCA beyond the paper's 100 rounds: stationarity, the constraint, the penalty."""
 
-from __future__ import annotations
-
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common

@@ -1,11 +1,9 @@
 """The claims about limits of SSCA's iterates, and what judges them."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from papers.kit.claims import Claim, Reading
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Labels, Query, names_of
 from papers.kit.rules import Condition, Control, Rule, falls, most, of
 from papers.ssca.long.runs import DEFAULTS
 
@@ -16,7 +14,7 @@ TIMES = {"early": "T = 100", "end": "T = 1000"}
 THIRDS = ("first", "middle", "last")  # of a run
 TENTH = 0.1  # of the gradient at the start
 NO_SLACK = 1e-3  # in units of the cost: up to here the runs leave c as it is
-GROWING: dict[str, dict[str, Label]] = {
+GROWING: dict[str, Labels] = {
     f"U = {u:g}, c from {c:g}": {"method": "limit", "c": c, "U": u}
     for u in LEVELS
     for c in PENALTIES
@@ -48,7 +46,7 @@ def kept(steps: str) -> Rule:
 
 def gradient_falls(batch: int) -> Condition:
     """Whether the mean gradient falls from each third of the run to the next."""
-    run: dict[str, Label] = {"method": "ssca", "steps": "valid", "B": batch}
+    run: Labels = {"method": "ssca", "steps": "valid", "B": batch}
     return falls(*(Query.of(f"gradient_{third}", **run) for third in THIRDS))
 
 

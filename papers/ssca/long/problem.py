@@ -1,7 +1,5 @@
 """What the long runs of SSCA measure that the network's own metrics do not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any

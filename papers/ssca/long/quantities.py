@@ -1,7 +1,5 @@
 """The quantities of the study of longer SSCA runs."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

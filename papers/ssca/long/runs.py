@@ -1,13 +1,11 @@
 """The runs of the study of longer SSCA runs, with the labels by which everything finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from fedlib.steps import PowerLaw
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
@@ -19,7 +17,7 @@ VALID: dict[str, Any] = {"rho": PowerLaw(1.0, 0.6), "gamma": PowerLaw(1.0, 0.65)
 STEPS: dict[str, dict[str, Any]] = {"paper": {}, "valid": VALID}
 
 #: The labels of runs: `c` is the first penalty of those in which it grows, at the paper's steps.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "method": None,
     "steps": None,
     "c": None,

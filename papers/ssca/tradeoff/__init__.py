@@ -1,7 +1,5 @@
 """Study of SSCA's Figure 4, |w|^2 against the training cost, and of its Theorem 5."""
 
-from __future__ import annotations
-
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common

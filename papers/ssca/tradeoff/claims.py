@@ -1,7 +1,5 @@
 """What SSCA's Figure 4 and Theorem 5 say, and what judges it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from papers.kit.claims import Claim

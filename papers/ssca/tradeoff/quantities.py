@@ -1,7 +1,5 @@
 """The quantities of the study of SSCA's Figure 4 and of Theorem 5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 
@@ -44,7 +42,7 @@ def below_limit(traces: Traces) -> Iterator[Row]:
     for trace in traces.values():
         labels = kit.labels_of(trace)
         if labels["method"] == "limit":
-            flags += [*(final(trace, "cost") < labels["U"])]
+            flags += [*(final(trace, "cost") < float(labels["U"]))]
     if flags:
         yield row("below", exact(sum(flags), "models"), models="all")
         yield row("models", exact(len(flags), "models"), models="all")

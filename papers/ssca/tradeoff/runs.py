@@ -1,12 +1,10 @@
 """The runs of the study of norm against cost, with the labels by which everything finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 from papers.ssca import common
@@ -19,7 +17,7 @@ PATH = ("cost", "norm", "slope", "along", "across")  # of the runs of Theorem 5
 EVERY = 20  # rounds between two evaluations of the runs of Theorem 5
 
 #: The labels of runs. `method` is `ssca` (27), `limit` (37), or `theorem`, a run of Theorem 5.
-DEFAULTS: dict[str, Label | None] = {"split": None, "method": None, "ridge": None, "U": None}
+DEFAULTS: Defaults = {"split": None, "method": None, "ridge": None, "U": None}
 
 
 def specs(p: Params) -> dict[str, Spec]:

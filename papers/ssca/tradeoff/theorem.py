@@ -4,8 +4,6 @@ Where $w$ solves $\min |w|^2$ subject to $F(w) \le U$ with the multiplier $\nu >
 says that the gradient of $F(w) + \lambda |w|^2$ with $\lambda = 1 / \nu$ is zero there.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 
