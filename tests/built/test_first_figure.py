@@ -50,14 +50,6 @@ def test_no_figure_is_wider_than_its_column(tab, name):
     assert page.evaluate(WIDER), "a figure in a narrow column is noticed"
 
 
-def test_most_studies_have_a_figure():
-    assert len(WITH_FIGURES) > len(STUDIES) / 2
-
-
-def test_a_figure_that_stands_lower_would_be_seen(tab):
-    assert tops_of(tab, "np_unified")[-1] > LOWEST
-
-
 @pytest.mark.parametrize("name", WITH_FIGURES)
 def test_the_cells_that_set_a_study_up_are_in_the_fold_at_the_end(tab, name):
     page = tab(f"notebooks/{name}.html")

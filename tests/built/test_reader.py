@@ -68,27 +68,3 @@ def test_a_wide_table_fits_a_desk_and_keeps_its_labels_while_a_phone_scrolls_it(
         wide, found = page.evaluate(SCROLLED)
         assert wide > 0
         assert found == []
-
-
-def test_a_label_that_goes_and_a_stripe_that_hides_the_shadow_would_be_seen(tab):
-    page = tab("notebooks/fairness.html")
-    page.set_viewport_size(NARROW)
-    page.add_style_tag(content="table.dataframe th { position: static !important }")
-    page.add_style_tag(content="table.dataframe tr { background: #eee !important }")
-    found = " ".join(page.evaluate(SCROLLED)[1])
-    assert "gone: FedSGM hard" in found
-    assert "no shadow" in found
-
-
-LINES = """() => [...document.querySelectorAll("table.dataframe th")].map((th) => {
-  const words = document.createRange();
-  words.selectNodeContents(th);
-  return new Set([...words.getClientRects()].map((line) => Math.round(line.top))).size;
-})"""
-
-
-def test_words_have_room_beside_values(tab):
-    page = tab("notebooks/fairness.html")
-    page.set_viewport_size(NARROW)
-    lines = page.evaluate(LINES)
-    assert max(lines) <= 5

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,19 +9,18 @@ import numpy as np
 import pytest
 import torch
 from torch.func import vmap
-from torch.nn.functional import cross_entropy
+from torch.testing import assert_close
 
 import fedlib as fl
+from benchmarks import bench, workloads
+from benchmarks.workloads import WORKLOADS, softmax_model
 from fedlib.core.problem import Batch, pullback
 from fedlib.engine import compile as compiled
 from fedlib.problems.classification import mlp_model
+from tests.helpers.expect import refuses
+from tests.helpers.weekly import further_weekly
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
-
-from benchmarks import bench, workloads  # noqa: E402
-from benchmarks.workloads import WORKLOADS  # noqa: E402
-
 ROWS = {"W1": 6400, "W2": 800, "W3": 460, "W4": 1000, "W5": 3200}  # as few as the batches allow
 SHAPES = {
     "W1": (100, 7840),
@@ -34,76 +32,58 @@ SHAPES = {
 SINGLE = {name: replace(WORKLOADS[name], rows=rows, rounds=2) for name, rows in ROWS.items()}
 WORK = {"participants": 2, "local_steps": 2, "batch_size": 8}
 SINGLE["W2"] = replace(SINGLE["W2"], work=WORK)
-WEEKLY = pytest.param("W5", marks=pytest.mark.weekly)  # W4, wider
-single = pytest.mark.parametrize("name", [*(name for name in SINGLE if name != "W5"), WEEKLY])
 
 
-def small(kind, **options):
+each_workload = pytest.mark.parametrize("name", further_weekly(SINGLE, ["W1", "W2", "W3", "W4"]))
+
+
+def small(model, **options):
+    """Four clients with rows of five classes."""
     rng = torch.Generator().manual_seed(0)
     X = torch.randn(40, 7, generator=rng, dtype=torch.float64)
-    y, rows = torch.arange(40) % 5, torch.randperm(40, generator=rng).view(4, 10)
-    model = workloads.softmax_model(7, 5) if kind == "softmax" else mlp_model(7, 6, 5, None)
+    y = torch.arange(40) % 5
+    rows = torch.randperm(40, generator=rng).view(4, 10)
     return workloads.by_class(model, X, y, rows, **options)
 
 
-@pytest.mark.parametrize(
-    ("name", "constrained"),
-    [
-        *((name, True) for name in SINGLE if name != "W5"),
-        pytest.param("W5", True, marks=pytest.mark.weekly),  # W4, wider
-        *(("W1", False), ("W3", False)),
-    ],
-)
-def test_two_rounds_and_the_closed_form_equals_the_general_path(name, constrained):
-    problem = SINGLE[name].problem(constrained=constrained)
-    algorithm = SINGLE[name].algorithm(constrained=constrained)
+@each_workload
+def test_two_rounds_and_the_closed_form_equals_the_general_path(name):
+    problem = SINGLE[name].problem(constrained=True)
+    algorithm = SINGLE[name].algorithm(constrained=True)
     assert (problem.num_clients, problem.dim) == SHAPES[name]
     closed = fl.run(algorithm, problem, rounds=2, progress=False)
-    general = fl.run(algorithm, replace(problem, gradient=None), rounds=2, progress=False)
+    by_autograd = replace(problem, gradient=None)
+    general = fl.run(algorithm, by_autograd, rounds=2, progress=False)
     assert not torch.equal(closed.state.w[0], problem.w0)
-    torch.testing.assert_close(closed.state.w, general.state.w, rtol=1e-4, atol=1e-6)
+    assert_close(closed.state.w, general.state.w, rtol=1e-4, atol=1e-6)
     for key, values in closed.metrics.items():
-        np.testing.assert_allclose(values, general.metrics[key], rtol=1e-4, err_msg=key)
+        np.testing.assert_allclose(values, general.metrics[key], rtol=1e-4)
 
 
-@single
+@each_workload
 def test_a_torch_loop_and_fedlib_do_the_same(name, monkeypatch):
     monkeypatch.setattr(compiled, "LONG", float("inf"))
     common = workloads.drawn(SINGLE[name], turns=0)
     entries = bench.makers(name, common)
-    made = {key: entries[key]() for key in (bench.OURS, bench.LOOP)}
-    times = bench.take_turns({key: go for key, (go, _) in made.items()}, 0, 2)
-    assert [len(own) for own in times.values()] == [1, 1]
-    ours, loop = (models() for _, models in made.values())
+    runs = {}
+    models = {}
+    for key in (bench.OURS, bench.LOOP):
+        runs[key], models[key] = entries[key]()
+    bench.take_turns(runs, 0, 2)
+    ours = models[bench.OURS]()
     assert not torch.equal(ours[0, 0], common.problem.w0)
-    torch.testing.assert_close(ours, loop, rtol=1e-3, atol=1e-5)
-    losses = {key: common.loss(models()) for key, (_, models) in made.items()}
+    assert_close(ours, models[bench.LOOP](), rtol=1e-3, atol=1e-5)
+    losses = {key: common.loss(final()) for key, final in models.items()}
     bench.check_losses(name, losses)
-    with pytest.raises(ValueError, match="must reach one loss"):
-        bench.check_losses(name, losses | {"other": 1.1 * losses[bench.OURS]})
-
-
-def test_many_runs_together_have_their_own_draws():
-    common = workloads.drawn(WORKLOADS["W3, 33 runs"], turns=0)
-    assert (len({*common.lr}), common.rows.shape) == (11, (3, 200, 10, 1, 22))
-    assert common.lr[5] == pytest.approx(1.1 * WORKLOADS["W3"].lr)
-    assert not torch.equal(common.rows[0], common.rows[1])
-    assert bench.LOOP not in bench.makers("W3, 33 runs", common)
-
-
-@pytest.mark.parametrize("name", ["W1", "W4"])
-def test_fedsgm_meets_both_branches(name):
-    problem, method = (
-        make(constrained=True) for make in (SINGLE[name].problem, SINGLE[name].algorithm)
-    )
-    sigma = fl.run(method, problem, rounds=40, evaluate_every=40, progress=False).info["sigma"]
-    assert set(sigma.flatten()) == {0.0, 1.0}
+    losses["other"] = 1.1 * losses[bench.OURS]
+    refuses("must reach one loss", bench.check_losses, name, losses)
 
 
 @pytest.mark.parametrize("constrained", [(), (3, 4)], ids=["one loss", "two losses"])
-@pytest.mark.parametrize("kind", ["softmax", "relu"])
-def test_the_closed_gradient_equals_autograd(kind, constrained):
-    problem = small(kind, constrained=constrained)
+@pytest.mark.parametrize("model", [softmax_model(7, 5), mlp_model(7, 6, 5, None)])
+@pytest.mark.parametrize("shared", [False, True], ids=["models of their own", "one model"])
+def test_the_closed_gradient_equals_autograd(model, constrained, shared):
+    problem = small(model, constrained=constrained)
     rng = torch.Generator().manual_seed(1)
     w = problem.w0 + 0.5 * torch.randn(4, problem.dim, generator=rng, dtype=torch.float64)
     weights = torch.tensor([0.3, 0.7] if constrained else [0.4], dtype=torch.float64)
@@ -114,23 +94,12 @@ def test_the_closed_gradient_equals_autograd(kind, constrained):
         autograd = pullback(problem.losses, None, w, batch, weights)
         return problem.gradient(w, batch, weights), autograd
 
-    for shared in (False, True):  # clients with models of their own, and with the same one
-        given = (w[0], batch) if shared else (w, batch)
-        closed, autograd = vmap(both, in_dims=(None if shared else 0, 0))(*given)
-        assert closed.abs().max() > 1e-3
-        torch.testing.assert_close(closed, autograd, rtol=1e-12, atol=1e-13)
-
-
-def test_losses_are_cross_entropies_of_the_classes():
-    one, two = small("softmax"), small("softmax", constrained=(3, 4))
-    w = 0.3 * torch.arange(one.dim).double().sin()
-    X, y, _ = one.data
-    out, last = X @ w.view(5, 7).T, y >= 3
-    mine = torch.zeros(40, dtype=torch.bool).index_fill(0, two.rows[0], True)
-    batch = Batch(tuple(x[two.rows[0]] for x in two.data), torch.full((10,), 0.1).double())
-    f, g = two.losses(w, batch)
-    torch.testing.assert_close(f, cross_entropy(out[mine & ~last], y[mine & ~last]))
-    torch.testing.assert_close(g, cross_entropy(out[mine & last], y[mine & last]))
+    if shared:
+        closed, autograd = vmap(both, in_dims=(None, 0))(w[0], batch)
+    else:
+        closed, autograd = vmap(both)(w, batch)
+    assert closed.abs().max() > 1e-3
+    assert_close(closed, autograd, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", bench.METHODS)
@@ -142,53 +111,19 @@ def test_every_method_has_a_round_at_scale(method):
     assert ran.metrics["norm"][0, -1] > 0
 
 
-def miscounted_cases(stored, page):
-    """The cases of every processor that are neither stored nor named on the page, or both."""
-    for processor, block in stored.items():
-        for part, (cases, _) in bench.PARTS.items():
-            measured = block.get(part, {}).get("results", {})
-            unknown = set(measured) - set(cases)
-            assert not unknown, f"{processor} holds {unknown} that `{part}` does not measure"
-            for case in cases:
-                if (case in measured) == is_named(page, processor, part, case):
-                    yield f"{processor}: {part}, {case}"
-
-
-def is_named(page, processor, part, case):
-    """Whether a list item `* PROCESSOR, PART: CASES are not measured` names a case.
-
-    Cases are given by their names or the beginning of their names, each in backquotes; without any
-    the item names all cases of the part.
-    """
+def not_measured(page):
+    """The lines `* PROCESSOR, PART: CASES are not measured` of a page, by processor and part."""
+    lines = {}
     for line in page.splitlines():
-        head, _, rest = line.partition(": ")
-        if head != f"* {processor}, `{part}`" or "not measured" not in rest:
-            continue
-        named = re.findall("`(.*?)`", rest)
-        if not named or any(case == name or case.startswith(f"{name},") for name in named):
-            return True
-    return False
+        head, _, cases = line.partition(": ")
+        if line.startswith("* ") and "not measured" in cases:
+            lines[head] = re.findall("`(.*?)`", cases)
+    return lines
 
 
-def test_what_the_book_shows_is_stored_whole_and_names_no_place():
-    text = (ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8")
-    page = (ROOT / "book" / "speed.md").read_text(encoding="utf-8")
-    assert [*miscounted_cases(json.loads(text), page)] == []
-    assert '"/' not in text
-
-
-def test_a_case_that_is_neither_stored_nor_named_or_both_is_found():
-    cases, _ = bench.PARTS["start"]
-    results = dict.fromkeys(cases[1:])
-    block = {part: {"results": dict.fromkeys(names)} for part, (names, _) in bench.PARTS.items()}
-    stored = {"P": {**block, "start": {"results": results}}}
-    assert [*miscounted_cases(stored, "")] == [f"P: start, {cases[0]}"]
-    assert [*miscounted_cases(stored, f"* P, `start`: `{cases[0]}` is not measured.")] == []
-    both = [f"P: start, {case}" for case in cases[:2]]
-    assert [*miscounted_cases(stored, f"* P, `start`: `{cases[1]}` is not measured.")] == both
-    assert [*miscounted_cases({"P": {**block, "start": {}}}, "* P, `start`: not measured.")] == []
-    with pytest.raises(AssertionError, match="does not measure"):
-        [*miscounted_cases({"P": {"start": {"results": {"other": None}}}}, "")]
+def begins(case, starts):
+    """Whether a case has one of the names, or begins with it; without any, all cases do."""
+    return not starts or any(f"{case},".startswith(f"{start},") for start in starts)
 
 
 def test_a_measurement_goes_to_the_block_of_its_processor(tmp_path, monkeypatch):
@@ -201,3 +136,17 @@ def test_a_measurement_goes_to_the_block_of_its_processor(tmp_path, monkeypatch)
     assert stored["Another processor"] == other["Another processor"]
     block = stored[bench.processor()]
     assert block["scale"]["results"]["FedAvg, seeds, 0"]["cpu_ms"] > 0
+
+
+def test_what_the_book_shows_is_stored_or_named_as_not_measured():
+    text = (ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8")
+    page = (ROOT / "book" / "speed.md").read_text(encoding="utf-8")
+    assert '"/' not in text, "a path of a machine"
+    missing = not_measured(page)
+    for processor, block in json.loads(text).items():
+        for part, (cases, _) in bench.PARTS.items():
+            measured = {*block.get(part, {}).get("results", ())}
+            starts = missing.get(f"* {processor}, `{part}`")
+            named = {case for case in cases if starts is not None and begins(case, starts)}
+            assert measured | named == {*cases}, f"{processor}: {part}"
+            assert not measured & named, f"{processor}: {part}"

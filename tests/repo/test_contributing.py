@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.process import python, ran
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("fedlib", "papers", "tests", "book", "benchmarks", "examples")
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
@@ -61,83 +62,92 @@ def test_the_programs_of_all_additions_run(tmp_path):
     assert not done.returncode, done.stderr
 
 
-#: Where methods are tested, and the names of the tests that see a new one.
-TESTS = (
-    *("algorithms", "core", "test_docstrings.py", "test_float64.py", "test_names.py"),
-    *("../repo/test_layers.py", "../repo/test_benchmarks.py"),
-    *("../book/test_book_reader.py", "../book/test_methods_pages.py"),
+#: An added file, where tests are that see it, words of their names, and the least that pass.
+METHOD = (
+    "fedlib/algorithms/clipped.py",
+    [
+        "tests/fedlib/algorithms",
+        "tests/fedlib/core",
+        "tests/fedlib/test_docstrings.py",
+        "tests/fedlib/test_float64.py",
+        "tests/fedlib/test_names.py",
+        "tests/repo/test_layers.py",
+        "tests/repo/test_benchmarks.py",
+        "tests/book/test_book_reader.py",
+        "tests/book/test_methods_pages.py",
+    ],
+    "clipped or has_an_example or at_the_top or every_file_of_algorithms or stored_whole "
+    "or from_a_generator or every_method_is_in_the_list",
+    30,
 )
-WORDS = (
-    *("clipped", "has_an_example", "at_the_top", "every_file_of_algorithms"),
-    *("stored_whole", "from_a_generator", "every_method_is_in_the_list"),
+COMPRESSOR = (
+    "fedlib/compress/signs.py",
+    [
+        "tests/fedlib/compress",
+        "tests/fedlib/flower/test_packing.py",
+        "tests/fedlib/test_names.py",
+        "tests/fedlib/test_docstrings.py",
+    ],
+    "signs or Signs or ingredient or public or docstring",
+    10,
 )
 
 
 @pytest.mark.weekly
-def test_a_method_is_one_file_and_three_lines_and_passes_the_tests_of_all_methods(tmp_path):
-    env = copied(tmp_path, "fedlib", "papers", "tests", "book", "benchmarks", "examples")
+@pytest.mark.parametrize(("number", "addition"), [(0, METHOD), (1, COMPRESSOR)])
+def test_an_addition_is_one_file_and_three_lines_and_passes_the_tests(tmp_path, number, addition):
+    file, tests, words, least = addition
+    env = copied(tmp_path, *FOLDERS)
     for name in ("pyproject.toml", "results", "shared", "README.md"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
-    diff = printed("diff")[0]
-    file, *listings = applied(diff, tmp_path)
-    assert file == "fedlib/algorithms/clipped.py"
-    assert listings == ["fedlib/algorithms/__init__.py", "fedlib/testing/examples.py"]
+    diff = printed("diff")[number]
+    package = file.rpartition("/")[0]
+    listings = [f"{package}/__init__.py", "fedlib/testing/examples.py"]
+    assert applied(diff, tmp_path) == [file, *listings]
     changed = diff.partition(f"--- a/{listings[0]}")[2]
     assert len(re.findall(r"^[+-](?![+-])", changed, re.M)) == 3
-    tests = [file, *(f"tests/fedlib/{name}" for name in TESTS)]
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", " or ".join(WORDS))
-    done = python(*words, *tests, cwd=tmp_path, env=env)
+    done = python(
+        *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules"),
+        *("-k", words, file, *tests),
+        cwd=tmp_path,
+        env=env,
+    )
     assert not done.returncode, done.stdout
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30
-    pins = python("-m", "tests.fedlib.algorithms.test_pinned", "ClippedAvg", cwd=tmp_path, env=env)
-    assert pins.stdout.startswith('"ClippedAvg 0": {"size":'), pins.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > least
 
 
 @pytest.mark.weekly
-def test_a_compressor_is_one_file_and_three_lines_and_passes_the_tests_of_all_formats(tmp_path):
+def test_the_pins_of_an_added_method_are_printed(tmp_path):
     env = copied(tmp_path, "fedlib", "papers", "tests")
-    for name in ("pyproject.toml", "results", "examples"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    diff = printed("diff")[1]
-    file, *listings = applied(diff, tmp_path)
-    assert file == "fedlib/compress/signs.py"
-    assert listings == ["fedlib/compress/__init__.py", "fedlib/testing/examples.py"]
-    changed = diff.partition(f"--- a/{listings[0]}")[2]
-    assert len(re.findall(r"^[+-](?![+-])", changed, re.M)) == 3
-    tests = ("compress", "flower/test_packing.py", "test_names.py", "test_docstrings.py")
-    paths = [file, *(f"tests/fedlib/{name}" for name in tests)]
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules")
-    chosen = ("-k", "signs or Signs or ingredient or public or docstring")
-    done = python(*words, *chosen, *paths, cwd=tmp_path, env=env)
-    assert not done.returncode, done.stdout
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10
+    applied(printed("diff")[0], tmp_path)
+    module = "tests.fedlib.algorithms.test_pinned"
+    done = python("-m", module, "ClippedAvg", cwd=tmp_path, env=env)
+    assert done.stdout.startswith('"ClippedAvg 0": {"size":'), done.stderr
 
 
 #: Tests that see a new study, claim or paper, and the words that choose them.
-SEEING = (
-    *("repo/test_layers.py", "repo/test_notebooks.py", "papers/test_results.py"),
-    *("papers/test_overview.py", "papers/test_study_contract.py", "papers/test_verdicts.py"),
-    *("papers/test_figures.py", "book/test_prose_numbers.py", "book/test_verdict_words.py"),
-)
+SEEING = [
+    "tests/repo/test_layers.py",
+    "tests/repo/test_notebooks.py",
+    "tests/papers/test_results.py",
+    "tests/papers/test_overview.py",
+    "tests/papers/test_study_contract.py",
+    "tests/papers/test_verdicts.py",
+    "tests/papers/test_figures.py",
+    "tests/book/test_prose_numbers.py",
+    "tests/book/test_verdict_words.py",
+]
 NAMES = (
-    "clipping",
-    "P90",
-    "imports_from",
-    "every_claim",
-    "every_rule",
-    "parameters_cells",
-    "captions_take",
-    "never_comes_from",
-    "place_in_the_rule",
-    "nothing_else",
+    "clipping or P90 or imports_from or every_claim or every_rule or parameters_cells "
+    "or never_comes_from or place_in_the_rule or nothing_else"
 )
 
 
 @pytest.mark.weekly
 def test_the_commands_of_a_study_leave_no_test_red_that_sees_it(tmp_path):
     """What CONTRIBUTING says to do, in its order, then types and the tests of all studies."""
-    env = copied(tmp_path, "fedlib", "papers", "tests", "book", "notebooks", "results", "examples")
+    env = copied(tmp_path, *FOLDERS, "notebooks", "results")
     env |= {"OMP_NUM_THREADS": "1"}
     for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -150,9 +160,8 @@ def test_the_commands_of_a_study_leave_no_test_red_that_sees_it(tmp_path):
         ("notebooks/execute.py", "clipping", "--profile", "full"),
         ("notebooks/execute.py", "clipping", "--profile", "quick"),
         ("-m", "mypy"),
-        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", " or ".join(NAMES),
-         *(f"tests/{name}" for name in SEEING)),
-    ):  # fmt: skip
+        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", NAMES, *SEEING),
+    ):
         done = python(*words, cwd=tmp_path, env=env)
         assert not done.returncode, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 20

@@ -104,12 +104,12 @@ def test_a_file_imports_from_the_rows_below_it_alone():
 
 def test_an_algorithm_imports_no_other_algorithm():
     folder = ROOT / "fedlib" / "algorithms"
-    algorithms = [p for p in folder.glob("*.py") if not p.name.startswith("_")]
+    paths = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    algorithms = {module_of(path) for path in paths if not path.name.startswith("_")}
     assert algorithms
-    modules = {module_of(p) for p in algorithms}
-    for path in folder.glob("*.py"):
-        if path.name != "__init__.py":
-            assert not (modules - {module_of(path)}) & set(imports(parsed(path))), name_of(path)
+    for path in paths:
+        others = algorithms - {module_of(path)}
+        assert not others & {*imports(parsed(path))}, name_of(path)
 
 
 OPTIONAL = {"matplotlib": ["papers/kit/plot.py"], "flwr": ["fedlib/flower/app.py"]}
@@ -128,12 +128,12 @@ def test_what_is_optional_is_imported_in_one_place():
 def test_random_tensors_come_from_a_generator():
     for path in FILES:
         for node in ast.walk(parsed(path)):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and isinstance(node.func.value, ast.Name)
-                and node.func.value.id == "torch"
-                and node.func.attr in RANDOM
-            ):
+            if isinstance(node, ast.Call) and is_random(node.func):
                 keywords = {keyword.arg for keyword in node.keywords}
                 assert "generator" in keywords, f"{name_of(path)}:{node.lineno}"
+
+
+def is_random(function):
+    """Whether a function that is called is one of torch that draws."""
+    module, _, name = ast.unparse(function).rpartition(".")
+    return module == "torch" and name in RANDOM

@@ -32,15 +32,14 @@ def names(requirements):
 
 @pytest.fixture(scope="module")
 def pins():
-    lines = [line for line in read("constraints.txt").splitlines() if not line.startswith("#")]
+    """The pinned version of every package."""
     versions = {}
-    for line in filter(None, lines):
-        requirement = Requirement(line)
-        (pin,) = requirement.specifier
-        assert pin.operator == "==", line
-        assert requirement.url is None, line
-        assert "+" not in pin.version, line
-        versions[canonicalize_name(requirement.name)] = pin.version
+    for line in read("constraints.txt").splitlines():
+        if line and not line.startswith("#"):
+            requirement = Requirement(line)
+            (pin,) = requirement.specifier
+            assert pin.operator == "==", line
+            versions[canonicalize_name(requirement.name)] = pin.version
     return versions
 
 
@@ -55,21 +54,16 @@ def studies():
 
 
 def test_every_requirement_is_pinned_within_its_range(pins, library, studies):
-    lists = [library["project"]["dependencies"], studies["dependencies"]]
-    lists += library["project"]["optional-dependencies"].values()
-    lists += [[*members(library["dependency-groups"], n)] for n in library["dependency-groups"]]
-    for requirement in (Requirement(line) for lines in lists for line in lines):
+    lines = [*library["project"]["dependencies"], *studies["dependencies"]]
+    for extra in library["project"]["optional-dependencies"].values():
+        lines += extra
+    groups = library["dependency-groups"]
+    for name in groups:
+        lines += members(groups, name)
+    for requirement in map(Requirement, lines):
         if requirement.name != "fedlib":
             pinned = pins[canonicalize_name(requirement.name)]
             assert requirement.specifier.contains(pinned), f"{requirement} against {pinned}"
-
-
-def test_the_pip_that_make_installs_knows_groups(pins):
-    assert tuple(map(int, pins["pip"].split("."))) >= (25, 1)
-
-
-def test_torch_is_pinned(pins):
-    assert pins["torch"] == "2.13.0"
 
 
 def test_environment_has_what_make_installs(library, studies):
@@ -97,27 +91,20 @@ def test_the_repository_s_address_is_the_same_everywhere(library, monkeypatch):
     assert citation.get("repository-code", "") == address, "enter it in both files"
 
 
-def test_extras_are_for_users_of_the_library(library):
-    assert {*library["project"]["optional-dependencies"]} == {"flower"}
-
-
-def test_the_library_s_wheel_has_one_package(library):
-    assert library["tool"]["setuptools"]["packages"]["find"] == {"include": ["fedlib*"]}
-
-
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_uses_released_actions_and_targets_that_exist(path):
     text = path.read_text(encoding="utf-8")
-    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
-    actions = [step["uses"] for step in steps if "uses" in step]
+    actions = re.findall(r"\buses: (\S+)", text)
     assert actions
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d[\d.]*", action) for action in actions)
+    for action in actions:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@v\d[\d.]*", action)
     targets = re.findall(r"^([\w-]+(?: [\w-]+)*):", read("Makefile"), flags=re.M)
-    targets = {name for line in targets for name in line.split()}
-    assert {*re.findall(r"\bmake (\w[\w-]*)", text)} <= targets
+    names_of_targets = " ".join(targets).split()
+    used = re.findall(r"\bmake (\w[\w-]*)", text)
+    assert {*used} <= {*names_of_targets}
 
 
 def test_every_group_that_is_installed_exists(library):

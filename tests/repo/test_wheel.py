@@ -77,14 +77,3 @@ def test_results_go_into_the_current_folder(installed):
     again = papers(installed, *words)
     assert again.stdout.startswith("np_workshop: 1 of 1 runs equal within "), again.stderr
     assert sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts) == before
-
-
-def test_verdicts_are_not_written_where_the_package_is_installed(installed):
-    done = papers(installed, "claims", "--store", FEDLIB_RESULTS=str(ROOT / "results"))
-    assert done.returncode == 2
-    assert done.stderr.startswith("claims: --store must be used in a checkout of the repository")
-
-
-def test_an_empty_folder_has_nothing(installed):
-    done = papers(installed, "runs", FEDLIB_RESULTS=str(installed / "nothing"))
-    assert done.stdout.startswith("no run is stored in ")
