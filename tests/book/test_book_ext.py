@@ -13,7 +13,6 @@ import yaml
 from jinja2 import Template
 
 from papers.kit import plot
-from papers.kit.rules import Outcome
 from tests.helpers import toy_book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,14 +151,6 @@ def test_the_parts_of_all_claims_can_be_downloaded(shared):
     assert [*rows["claim"]] == ["toy/C1", "toy/C2", "toy/C3"]
     assert [*rows["state"]] == ["holds", "not judged", "fails"]
     assert all(f">{column}<" in page for column in rows.columns)
-
-
-def test_a_reason_says_of_how_many_it_is_the_first(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
-    import fedbook_claims
-
-    outcome = Outcome("not judged", "", "not judged, because x (and 1 more)")
-    assert fedbook_claims.why_not(outcome) == "x (and 1 more reason)"
 
 
 def test_claims_are_counted_and_can_be_narrowed(shared):

@@ -2,22 +2,15 @@
 
 import importlib
 import re
-import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
-import numpy as np
-import pandas as pd
 import pytest
-import seaborn as sns
 from docutils import nodes
-from matplotlib import pyplot
 
-from papers import all_claims
 from papers.kit import plot
 from tests.helpers import toy_book
-from tests.helpers.page_figures import SOURCES, names_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,18 +27,20 @@ def extension(monkeypatch):
     return importlib.import_module
 
 
+def without_tags(html):
+    return re.sub(r"<[^>]*>", "", html)
+
+
 def downloads(page, folder):
     """The folded lines under each figure: label -> bytes of the file."""
-    folds = re.findall(r'<details class="figure-files">(.*?)</details>', page, flags=re.S)
-    return [
-        {
-            re.sub(r"<[^>]*>", "", text): (folder / address).read_bytes()
-            for address, text in re.findall(
-                r'<a class="[^"]*"[^>]*href="(?:\.\./)*([^"]+)">(.*?)</a>', fold
-            )
-        }
-        for fold in folds
-    ]
+    files = []
+    for fold in re.findall(r'<details class="figure-files">(.*?)</details>', page, flags=re.S):
+        links = re.findall(r'<a class="[^"]*"[^>]*href="(?:\.\./)*([^"]+)">(.*?)</a>', fold)
+        contents = {}
+        for address, text in links:
+            contents[without_tags(text)] = (folder / address).read_bytes()
+        files.append(contents)
+    return files
 
 
 FIGURE = "```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```"
@@ -94,7 +89,7 @@ def test_a_figure_stands_above_its_files_on_its_page_and_elsewhere(book, name):
     assert files["SVG"].startswith(b'<svg width="9pt"><style>')
     assert files["CSV"] == b"x,y\n1,2\n"
     assert "rounds T 1 seeds 0 to 2" in settings_below(page)  # of the run it draws
-    assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
+    assert "make notebook NAME=toy ARGS=" in without_tags(page)
 
 
 def test_a_figure_of_a_cell_has_a_place_that_claims_name(book):
@@ -123,21 +118,6 @@ def test_a_figure_that_no_page_draws_is_refused(build, tmp_path):
     _, messages, _ = build(f"```{{toctree}}\nnotebooks/toy\n```\n\n{FIGURE}\n\n```{{claims}}\n```")
     assert "toy has no figure 'curve'; known figures: drawn." in messages
     assert "figure-toy-curve" in messages  # claim C1 names a figure that this page does not show
-
-
-def test_the_command_under_figures_is_accepted(driver, extension):
-    make, target, named, arguments = shlex.split(extension("fedbook_data").command_of("bounds"))
-    assert (make, target, named) == ("make", "notebook", "NAME=bounds")
-    options = driver.parse(["bounds", *shlex.split(arguments.removeprefix("ARGS="))])
-    assert options.parameters == [["profile", "full"]]
-
-
-def test_the_figure_of_a_claim_is_shown_on_its_page():
-    for study, claim in all_claims():
-        if claim.figure:
-            assert claim.figure in names_of(study.name), claim.id
-            source = (SOURCES / f"{study.name}.py").read_text(encoding="utf-8")
-            assert f'"{claim.figure}"' in source, claim.id
 
 
 def test_previews_hold_what_links_lead_to(extension, tmp_path):
@@ -184,10 +164,8 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
 
 def test_settings_have_a_column_a_method_and_one_for_the_paper(extension):
     rows = extension("fedbook_figures").setting_rows
-    a, b = (
-        {"method": "A", "rounds T": "100", "step size": "0.1"},
-        {"method": "B", "rounds T": "100"},
-    )
+    a = {"method": "A", "rounds T": "100", "step size": "0.1"}
+    b = {"method": "B", "rounds T": "100"}
     assert rows([a, {**a, "step size": "0.3"}, b], {"rounds T": "500"}) == [
         ["", "A", "B", "the paper or its code"],
         ["step size", "0.1, 0.3", "", ""],
@@ -218,20 +196,22 @@ def test_the_papers_settings_are_those_that_claims_on_these_runs_name(extension)
     assert figures.of_paper("no_study", ["multi_mnist_fsmgda_steps1"]) == {}
 
 
+def table_row(*texts):
+    entries = [nodes.entry("", nodes.paragraph("", text)) for text in texts]
+    return nodes.row("", *entries)
+
+
 def test_a_line_of_the_errata_is_a_target_and_its_name_a_link(extension):
     book = extension("fedbook")
-    rows = [
-        nodes.row("", *(nodes.entry("", nodes.paragraph("", x)) for x in line))
-        for line in (("Y1", "printed"), ("X", "right (Y1, Y12)"))
-    ]
     app = SimpleNamespace(builder=SimpleNamespace(format="html"))
-    errata, statements = (nodes.container("", *(row.deepcopy() for row in rows)) for _ in range(2))
+    errata = nodes.container("", table_row("Y1", "printed"), table_row("X", "other"))
     book.link_errata(app, errata, "book/errata")
     assert [row["ids"] for row in errata] == [["erratum-Y1"], []]
+    statements = nodes.container("", table_row("X", "right (Y1, Y12)"))
     book.link_errata(app, statements, "book/statements")
-    links = [(x.astext(), x["refuri"]) for x in statements[1].findall(nodes.reference)]
-    assert links == [(n, f"errata.html#erratum-{n}") for n in ("Y1", "Y12")]
-    assert statements[1][1].astext() == "right (Y1, Y12)"
+    links = {link.astext(): link["refuri"] for link in statements.findall(nodes.reference)}
+    assert links == {"Y1": "errata.html#erratum-Y1", "Y12": "errata.html#erratum-Y12"}
+    assert statements[0][1].astext() == "right (Y1, Y12)"
 
 
 def panels(size):
@@ -253,41 +233,14 @@ def test_a_phone_gets_the_panels_of_a_wide_figure_below_each_other(extension):
     width, height = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', stacked).groups()
     assert float(width) < 0.6 * 8.0 * 72  # a phone is about 360 pixels, 270 points, wide
     assert float(height) > 1.8 * 3.0 * 72
-    shown = re.findall(r'<svg x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', stacked)
-    first, axis, second, *entries = [tuple(map(float, place)) for place in shown]
+    places = re.findall(r'<svg x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', stacked)
+    first, axis, second, *entries = [tuple(map(float, place)) for place in places]
     assert first[:2] == (0, 0)
     assert axis[0] == 0  # the second panel has no numbers of its own
     assert second[0] == axis[2]
     assert len(entries) == 2
-    assert all(x + length <= float(width) + 1 for x, _, length in entries)
-
-
-def test_a_legend_at_the_right_goes_below_the_panels_of_a_phone(extension):
-    means = pd.DataFrame(
-        [
-            (run, metric, t, 1.0 * t)
-            for run in ("first", "second")
-            for metric in "fg"
-            for t in (0, 1)
-        ],
-        columns=["run", "metric", "round", "mean"],
-    ).assign(low=np.nan, high=np.nan)
-    means["curve"] = means["run"] + means["metric"]
-    with matplotlib.rc_context():
-        plot.theme()
-        grid = sns.relplot(means, hue="run", col="metric", **plot.LINES)
-        plot.finish(grid, size=(8.6, 3.4))
-        svg = plot.picture(grid.figure, "svg").decode()
-        pyplot.close(grid.figure)
-    stacked = extension("fedbook_narrow").narrow(svg)
-    width = float(re.search(r'width="([\d.]+)pt"', stacked)[1])
-    assert width < 0.6 * 8.6 * 72
-    shown = re.findall(r'<svg x="[\d.]+" y="([\d.]+)" width="([\d.]+)"', stacked)
-    first, second, *entries = [tuple(map(float, place)) for place in shown]
-    assert first[0] < second[0] < entries[0][0]
-    assert len(entries) == 3  # the legend's heading, and two runs
-    assert first[1] > 200
-    assert second[1] > 200
+    for x, _, length in entries:
+        assert x + length <= float(width) + 1
 
 
 def test_a_figure_that_fits_a_phone_or_has_one_panel_stays(extension):

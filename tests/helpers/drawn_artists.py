@@ -7,9 +7,8 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.collections import PathCollection
-from matplotlib.colors import to_hex
+from matplotlib.colors import is_color_like, to_hex
 from matplotlib.patches import Rectangle
 
 CLOSE = 1e-6
@@ -20,51 +19,55 @@ EXPLAINED = 0.5  # a share of the values; with less they are of something else, 
 class Points(NamedTuple):
     """What is drawn in one colour in a panel: values along both axes."""
 
-    ax: object
     color: str
     x: np.ndarray
     y: np.ndarray
 
 
-def drawn_in(figure):
-    """The lines, bars and points of a figure, points of each colour by themselves."""
-    for ax in figure.axes:
-        for line in ax.lines:
-            if line.get_transform() is ax.transData:
-                xy = np.asarray(line.get_xydata(), float)
-                yield Points(ax, to_hex(line.get_color()), xy[:, 0], xy[:, 1])
-        for patch in ax.patches:
-            if isinstance(patch, Rectangle):
-                (left, bottom), (right, top) = patch.get_bbox().get_points()
-                ends = np.array([left, right]), np.array([bottom, top])
-                yield Points(ax, to_hex(patch.get_facecolor()), *ends)
-        for dots in ax.collections:
-            if not isinstance(dots, PathCollection) or not len(dots.get_offsets()):
-                continue
-            places = np.ma.filled(np.ma.asarray(dots.get_offsets(), float), np.nan)
-            colors = dots.get_facecolors()
-            if len(colors) not in (1, len(places)):
-                continue
-            colors = np.array([to_hex(color) for color in np.resize(colors, (len(places), 4))])
-            for color in np.unique(colors):
-                chosen = places[colors == color]
-                yield Points(ax, color, chosen[:, 0], chosen[:, 1])
+def drawn_in(ax):
+    """The lines, bars and points of a panel, points of each colour by themselves."""
+    for line in ax.lines:
+        if line.get_transform() is ax.transData:
+            x, y = np.asarray(line.get_xydata(), float).T
+            yield Points(to_hex(line.get_color()), x, y)
+    for patch in ax.patches:
+        if isinstance(patch, Rectangle):
+            x, y = patch.get_bbox().get_points().T
+            yield Points(to_hex(patch.get_facecolor()), x, y)
+    for dots in ax.collections:
+        if isinstance(dots, PathCollection):
+            yield from points_in(dots)
+
+
+def points_in(dots):
+    """The points of a scatter plot by colour; none where colours do not fit the points."""
+    offsets = np.ma.asarray(dots.get_offsets(), float)
+    places = np.ma.filled(offsets, np.nan)
+    colors = [to_hex(color) for color in dots.get_facecolors()]
+    if len(colors) == 1:
+        colors *= len(places)
+    if len(colors) == len(places):
+        for color in {*colors}:
+            x, y = places[[other == color for other in colors]].T
+            yield Points(color, x, y)
 
 
 def words_of_colors(ax):
     """The words of a panel's legend, or the figure's, by colour; not of one for several words."""
-    own = ax.get_legend()
-    legends = [own] if own else ax.figure.legends
+    legend_of_panel = ax.get_legend()
+    legends = [legend_of_panel] if legend_of_panel else ax.figure.legends
     words = {}
     for legend in legends:
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
-            color = getattr(handle, "get_color", None) or getattr(handle, "get_facecolor", None)
-            try:
-                key = to_hex(color())
-            except ValueError:  # the colour of several points
-                key = to_hex(color()[0])
-            words.setdefault(key, set()).add(text.get_text())
+            words.setdefault(color_of(handle), set()).add(text.get_text())
     return {color: texts.pop() for color, texts in words.items() if len(texts) == 1}
+
+
+def color_of(handle):
+    """The colour of a legend's entry; of several points that of the first."""
+    is_line = hasattr(handle, "get_color")
+    color = handle.get_color() if is_line else handle.get_facecolor()
+    return to_hex(color if is_color_like(color) else color[0])
 
 
 def ticks_of(axis):
@@ -80,58 +83,44 @@ class KnownValues:
     """The numbers of a frame by the words that its rows have."""
 
     def __init__(self, frame):
-        self.frame = frame
         self.numbers = frame.select_dtypes("number")
-        self.texts = {}
-        self.formatted = {}
-        for name in frame.columns:
-            column = frame[name]
-            if pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
-                self.formatted[name] = column.map("{:g}".format)
-            else:
-                self.texts[name] = column.astype(str)
-        self.apart = [name for name in ("run", "metric") if name in frame]
-        self.apart += [name for name in frame if name not in (*self.apart, *self.numbers)]
+        self.keys = [frame[name] for name in frame if name not in self.numbers]
+        self.texts = frame.astype(str)
+        for name, column in self.numbers.items():
+            self.texts[name] = column.map("{:g}".format)
         self.by_words = {}
 
     def of(self, words):
-        """The numbers in rows that have some words, and their means and medians by run."""
-        if words not in self.by_words:
-            self.by_words[words] = self.chosen(self.rows_with(words))
-        return self.by_words[words]
+        """The numbers in rows that have some words, and their means and medians by run.
 
-    def rows_with(self, words):
-        """Which rows have some words, or the number that a title has behind an equals sign."""
-        has = pd.Series(False, index=self.frame.index)
-        for column in self.texts.values():
-            has |= column == words
-        for column in self.formatted.values():
-            has |= column.isin([words, words.rpartition("= ")[2]])
-        return has
+        A title may have a number behind an equals sign.
+        """
+        if words not in self.by_words:
+            choices = [words, words.rpartition("= ")[2]]
+            self.by_words[words] = self.chosen(self.texts.isin(choices).any(axis=1))
+        return self.by_words[words]
 
     def chosen(self, has):
         """The finite numbers of some rows and their means and medians, sorted."""
         numbers = self.numbers[has]
-        values = [numbers.to_numpy().ravel()]
-        if len(numbers):
-            keys = [self.frame[name][has] for name in self.apart]
+        tables = [numbers, numbers.mean()]
+        if len(numbers) and self.keys:
+            keys = [key[has] for key in self.keys]
             groups = numbers.groupby(keys, observed=True, dropna=False)
-            values += [groups.mean().to_numpy().ravel(), groups.median().to_numpy().ravel()]
-            values.append(numbers.mean().to_numpy())
-        together = np.concatenate(values)
+            tables += [groups.mean(), groups.median()]
+        together = np.concatenate([table.to_numpy().ravel() for table in tables])
         return np.sort(together[np.isfinite(together)])
 
 
 def share_known(values, known):
-    """The share of values that are among the known."""
+    """The share of values that are among the known, which are sorted."""
     values = values[np.isfinite(values)]
     if not len(values) or not len(known):
         return 0.0
-    place = np.searchsorted(known, values).clip(1, len(known) - 1) if len(known) > 1 else 0
-    near = np.minimum(
-        np.abs(known[place] - values), np.abs(known[np.maximum(place - 1, 0)] - values)
-    )
-    return float(np.mean(near <= CLOSE * np.abs(values).max()))
+    above = np.searchsorted(known, values).clip(0, len(known) - 1)
+    below = np.maximum(above - 1, 0)
+    apart = np.minimum(np.abs(known[above] - values), np.abs(known[below] - values))
+    return float(np.mean(apart <= CLOSE * np.abs(values).max()))
 
 
 def texts_of(figure):
@@ -150,40 +139,34 @@ def texts_of(figure):
 def labelled_values(figure):
     """What is drawn under which words: their kind, the words, values, and the words of others."""
     titles = {ax.get_title() for ax in figure.axes} - {""}
-    colors_in = {ax: words_of_colors(ax) for ax in figure.axes}
-    ticks_along = {}
     for ax in figure.axes:
-        ticks_along[ax.xaxis] = ticks_of(ax.xaxis)
-        ticks_along[ax.yaxis] = ticks_of(ax.yaxis)
-    for points in drawn_in(figure):
-        colors = colors_in[points.ax]
-        if points.color in colors:
-            yield "color", colors[points.color], points.y, {*colors.values()}
-        if points.ax.get_title() in titles:
-            yield "title", points.ax.get_title(), points.y, titles
-        for axis, along, values in (
-            (points.ax.xaxis, points.x, points.y),
-            (points.ax.yaxis, points.y, points.x),
-        ):
-            ticks = ticks_along[axis]
-            for place, words in ticks.items():
-                chosen = np.abs(along - place) < 0.5
-                if chosen.any():
-                    yield "tick", words, values[chosen], {*ticks.values()}
+        colors = words_of_colors(ax)
+        x_ticks = ticks_of(ax.xaxis)
+        y_ticks = ticks_of(ax.yaxis)
+        for points in drawn_in(ax):
+            if points.color in colors:
+                yield "color", colors[points.color], points.y, {*colors.values()}
+            if ax.get_title() in titles:
+                yield "title", ax.get_title(), points.y, titles
+            yield from at_ticks(x_ticks, points.x, points.y)
+            yield from at_ticks(y_ticks, points.y, points.x)
+
+
+def at_ticks(ticks, along, values):
+    """The values at each tick of an axis of words."""
+    for place, words in ticks.items():
+        chosen = np.abs(along - place) < 0.5
+        if chosen.any():
+            yield "tick", words, values[chosen], {*ticks.values()}
 
 
 def wrong_words(figure, frame):
-    """Words beside values that the frame has in rows of other words; and how many are right."""
+    """Sentences on words beside values that the frame has in rows of other words."""
     known = KnownValues(frame)
     wrong = []
-    right = 0
     for kind, words, values, others in labelled_values(figure):
         fits = {text: share_known(values, known.of(text)) for text in others}
         best = max(fits, key=fits.get)
-        if fits[best] < EXPLAINED:
-            continue
-        if fits[words] < 0.9 * fits[best]:
+        if fits[best] >= EXPLAINED and fits[words] < 0.9 * fits[best]:
             wrong.append(f"{kind} {words!r} has values of {best!r}")
-        else:
-            right += 1
-    return wrong, right
+    return wrong

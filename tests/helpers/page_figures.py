@@ -134,26 +134,6 @@ def changed_figure(study, name, words, instead):
     return Shown(drawn, frame, profile, shown.cell, shown.before)
 
 
-class Asked(Exception):
-    """A page has asked for its runs."""
-
-
-def experiment_of(study):
-    """A page in the full profile, and the problem and the algorithms that its experiment gives."""
-
-    def run(page, problem=None, **algorithms):
-        raise Asked(page, problem, algorithms)
-
-    namespace = {"__name__": "__main__"}
-    with patch.object(Page, "run", run):
-        for cell in cells_of(source_of(study)):
-            try:
-                exec(compile(cell, study, "exec"), namespace)
-            except Asked as asked:
-                return asked.args
-    raise LookupError(f"{study} asks for no runs")
-
-
 def execute(cell, study, namespace):
     """Run a cell: the figures it shows, as (what is drawn, frame, profile) by name; its tables."""
     figures, tables = {}, []

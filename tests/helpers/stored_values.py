@@ -42,8 +42,14 @@ class Stored:
         measures = {}
         for name, number in self.numbers.items():
             run = run_in(name)
-            measures.setdefault(run, {})[name.removeprefix(run).lstrip(".")] = number
+            measure = name.removeprefix(run).lstrip(".")
+            measures.setdefault(run, {})[measure] = number
         return measures
+
+    @cached_property
+    def curves(self):
+        """The curves of every run."""
+        return {name: RunCurves(trace) for name, trace in self.traces.items()}
 
     @cached_property
     def by_text(self):
@@ -51,99 +57,36 @@ class Stored:
         by_text = {}
         for run, measures in self.measures.items():
             for measure, number in measures.items():
-                by_text.setdefault(report.unbroken(number), set()).add((run, measure))
+                text = report.unbroken(number)
+                by_text.setdefault(text, set()).add((run, measure))
         return by_text
-
-    @cached_property
-    def curves(self):
-        """The curves of every run, as frames."""
-        return {name: quantities.curves({name: trace}) for name, trace in self.traces.items()}
-
-    def names_of_curves(self, run):
-        """The names of the curves of a run."""
-        others = {"run", "seed", "round", *self.labels[run]}
-        return [name for name in self.curves[run] if name not in others]
-
-    @cached_property
-    def by_place(self):
-        """What `by_place_of` gives, by its arguments."""
-        return {}
-
-    def by_place_of(self, run, how):
-        """The curves of a run by seed and round, or their "mean" or "median" by round."""
-        if (run, how) not in self.by_place:
-            values = self.curves[run].set_index(["seed", "round"])[self.names_of_curves(run)]
-            if how != "curve":
-                values = values.groupby("round").agg(how)
-            self.by_place[run, how] = values
-        return self.by_place[run, how]
-
-    def in_rounds(self, run, rows):
-        """The values of curves of a run in the seeds and rounds of some rows."""
-        places = {"mean": rows["round"], "median": rows["round"]}
-        if "seed" in rows:
-            places = {"curve": pd.MultiIndex.from_frame(rows[["seed", "round"]])}
-        found = {}
-        for how, where in places.items():
-            at = self.by_place_of(run, how).reindex(where)
-            found.update({(how, name): at[name] for name in at})
-        return found
-
-    @cached_property
-    def ends(self):
-        """What is known of the ends of runs, as `ends_of` gives it, by their names."""
-        return {}
-
-    def ends_of(self, run):
-        """Of a run's curves by how and name: values by seed, and the values of all rounds."""
-        if run not in self.ends:
-            ends = {}
-            frame = self.curves[run]
-            for name in self.names_of_curves(run):
-                curve = frame.pivot(index="seed", columns="round", values=name)
-                evaluated = curve.iloc[:, :-1].dropna(axis=1, how="all")
-                ends["all rounds", name] = frame[name].dropna()
-                ends["last", name] = curve.iloc[:, -1]
-                for share in LATE:
-                    count = max(1, round(share * evaluated.shape[1]))
-                    late = evaluated.iloc[:, -count:]
-                    ends[f"late {share}", name] = late.mean(axis=1, skipna=False)
-            self.ends[run] = ends
-        return self.ends[run]
-
-    def at_end(self, run, rows):
-        """The values of curves at the end of a run: of the seeds of some rows, or their mean."""
-        found = {}
-        for (how, name), values in self.ends_of(run).items():
-            if how == "all rounds":
-                found[how, name] = values
-            elif "seed" in rows:
-                found[how, name] = values.reindex(rows["seed"])
-            else:
-                found[how, name] = [values.mean()]
-        return found
 
     def like(self, rows):
         """The runs that have the labels of some rows."""
-        runs = []
-        for run in self.traces:
-            known = self.labels[run].items()
-            if all(label not in rows or missing_or(rows[label].iloc[0], x) for label, x in known):
-                runs.append(run)
-        return runs
+        return [run for run in self.traces if self.has_labels(run, rows)]
+
+    def has_labels(self, run, rows):
+        """Whether no label of a run is another one in some rows."""
+        for label, value in self.labels[run].items():
+            if label in rows:
+                shown = rows[label].iloc[0]
+                if not quantities.missing(shown) and shown != value:
+                    return False
+        return True
 
     def sources(self, run, rows, column):
         """What stored values of a run some rows of a frame have in a column."""
         shown = rows[column].to_numpy(float)
-        found = set()
-        if "round" not in rows:
+        known = {}
+        if "round" in rows and run in self.traces:
+            known = self.curves[run].in_rounds(rows)
+        elif "round" not in rows:
+            if run in self.traces:
+                known = self.curves[run].at_end(rows)
             for measure, number in self.measures.get(run, {}).items():
-                if agree(shown, [number.value]) or agree(shown, number.per_seed):
-                    found.add(("quantity", measure))
-        if run in self.traces:
-            curves = self.in_rounds(run, rows) if "round" in rows else self.at_end(run, rows)
-            found |= {source for source, values in curves.items() if agree(shown, values)}
-        return found
+                known["value", measure] = [number.value]
+                known["by seed", measure] = number.per_seed
+        return {source for source, values in known.items() if agree(shown, values)}
 
 
 def run_in(name):
@@ -151,26 +94,78 @@ def run_in(name):
     return name.rpartition(".")[0] or name
 
 
-def missing_or(value, other):
-    """Whether a value of a frame is another, or is not there."""
-    return quantities.missing(value) or value == other
+class RunCurves:
+    """The curves of a stored run, as pages show them."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    @cached_property
+    def all_rounds(self):
+        """By seed and round."""
+        frame = quantities.curves({"": self.trace}).set_index(["seed", "round"])
+        others = ["run", *quantities.labels_of(self.trace)]
+        return frame.drop(columns=others, errors="ignore")
+
+    @cached_property
+    def means(self):
+        """Means over seeds by round."""
+        return self.all_rounds.groupby("round").mean()
+
+    @cached_property
+    def medians(self):
+        """Medians over seeds by round."""
+        return self.all_rounds.groupby("round").median()
+
+    @cached_property
+    def ends(self):
+        """Of every curve by seed: the last value, and the means over late rounds."""
+        ends = {}
+        for name, values in self.all_rounds.items():
+            curve = values.unstack("round")
+            evaluated = curve.iloc[:, :-1].dropna(axis=1, how="all")
+            ends["last", name] = curve.iloc[:, -1]
+            for share in LATE:
+                count = max(1, round(share * evaluated.shape[1]))
+                late = evaluated.iloc[:, -count:]
+                ends[f"late {share}", name] = late.mean(axis=1, skipna=False)
+        return ends
+
+    def in_rounds(self, rows):
+        """The values in the seeds and rounds of some rows."""
+        if "seed" in rows:
+            places = pd.MultiIndex.from_frame(rows[["seed", "round"]])
+            tables = {"curve": self.all_rounds.reindex(places)}
+        else:
+            tables = {
+                "mean": self.means.reindex(rows["round"]),
+                "median": self.medians.reindex(rows["round"]),
+            }
+        return {(how, name): table[name] for how, table in tables.items() for name in table}
+
+    def at_end(self, rows):
+        """The values at the end of the run: of the seeds of some rows, or their mean."""
+        values = {}
+        for name, curve in self.all_rounds.items():
+            values["all rounds", name] = curve.dropna()
+        for source, by_seed in self.ends.items():
+            values[source] = by_seed.reindex(rows["seed"]) if "seed" in rows else [by_seed.mean()]
+        return values
 
 
 def agree(shown, stored):
     """Whether shown values are the stored ones, plain or in per cent."""
     if len(shown) != len(stored):
         return False
-    a, b = np.asarray(shown, float), np.asarray(stored, float)
-    known = np.isfinite(a)
-    if not known.any():
+    known = np.isfinite(shown)
+    expected = np.asarray(stored, float)[known]
+    if not known.any() or not np.isfinite(expected).all():
         return False
-    a, b = a[known], b[known]
-    if not np.isfinite(b).all():
-        return False
-    scaled = np.outer(SCALES, b)
+    scaled = np.outer(SCALES, expected)
     sizes = np.abs(scaled)
     allowed = CLOSE * (sizes + sizes.max(axis=1, keepdims=True))
-    return bool((np.abs(a - scaled) <= allowed).all(axis=1).any())
+    fits = np.abs(shown[known] - scaled) <= allowed
+    return bool(fits.all(axis=1).any())
 
 
 def value_columns(stored, frame):
@@ -178,18 +173,14 @@ def value_columns(stored, frame):
     if "curve" in frame:
         return ["mean"]
     labels = {label for known in stored.labels.values() for label in known}
-    columns = []
-    for name in frame.columns:
-        is_number = pd.api.types.is_numeric_dtype(frame[name]) and frame[name].dtype != bool
-        if is_number and name not in CHOSEN and name not in labels:
-            columns.append(name)
-    return columns
+    numbers = frame.select_dtypes("number").columns
+    return [name for name in numbers if name not in CHOSEN and name not in labels]
 
 
 def texts_of(frame):
     """The columns of a frame that hold texts, but for the names of runs."""
-    columns = frame.columns.drop("run", errors="ignore")
-    return [name for name in columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    columns = frame.select_dtypes(exclude="number").columns
+    return [name for name in columns if name != "run" and frame[name].dtype != bool]
 
 
 def series_of(frame):
@@ -202,51 +193,50 @@ def series_of(frame):
 
 def explained(stored, frame):
     """By column of values and texts: each run and what stored values of it the rows have."""
-    found = {}
+    explanations = {}
     for texts, run, rows in series_of(frame):
+        is_known = run in stored.traces or ("round" not in rows and run in stored.measures)
+        runs = [run] if is_known else stored.like(rows)
         for column in value_columns(stored, frame):
-            known_runs = stored.traces if "round" in rows else {**stored.traces, **stored.measures}
-            runs = [run] if run in known_runs else stored.like(rows)
-            known = set()
+            sources = set()
             for name in runs:
-                known |= stored.sources(name, rows, column)
-            found.setdefault((column, *texts), {})[run] = known
-    return found
+                sources |= stored.sources(name, rows, column)
+            explanations.setdefault((column, *texts), {})[run] = sources
+    return explanations
 
 
 def unexplained(stored, frame):
     """The columns of values, with texts, that are not one stored measure of every run."""
-    return {
-        ", ".join(key)
-        for key, by_run in explained(stored, frame).items()
-        if not set.intersection(*by_run.values())
-    }
+    columns = set()
+    for key, by_run in explained(stored, frame).items():
+        if not set.intersection(*by_run.values()):
+            columns.add(", ".join(key))
+    return columns
 
 
 def named(stored, frame):
     """The rows of a frame without a column `run`: texts, and the runs with their values."""
-    found = []
-    for texts, rows in frame.groupby(texts_of(frame), sort=False, observed=True, dropna=False):
+    series = []
+    groups = frame.groupby(texts_of(frame), sort=False, observed=True, dropna=False)
+    for texts, rows in groups:
         runs = set()
         for column in value_columns(stored, frame):
             runs |= {run for run in stored.measures if stored.sources(run, rows, column)}
-        found.append((texts if isinstance(texts, tuple) else (texts,), runs))
-    return found
+        series.append((texts, runs))
+    return series
 
 
 def mislabelled(stored, frame):
     """Rows of a frame with a label that its run does not have: sentences."""
     faults = []
-    rows = frame.groupby("run", sort=False, observed=True)
     every = {label for known in stored.labels.values() for label in known}
-    for run, of_run in rows:
+    for run, rows in frame.groupby("run", sort=False, observed=True):
         known = stored.labels.get(run, {})
         for label in every.intersection(frame.columns):
-            values = of_run[label].dropna().unique()
             usual = {labels.get(label) for labels in stored.labels.values()}
-            for value in values:
-                raw = value in usual or not isinstance(value, str)
-                if raw and value != known.get(label, value):
+            for value in rows[label].dropna().unique():
+                is_raw = value in usual or not isinstance(value, str)
+                if is_raw and value != known.get(label, value):
                     faults.append(f"{run} has {label} {known[label]}, shown as {value}")
     return faults
 
@@ -257,17 +247,16 @@ def shown_rows(stored, table):
     A column has one measure; which it is, is read off the texts.
     """
     measures = {}
-    for column in table:
-        known = [stored.by_text.get(text, set()) for text in table[column]]
+    for column, texts in table.items():
+        known = [stored.by_text.get(text, set()) for text in texts]
         of_rows = [{measure for _, measure in pairs} for pairs in known if pairs]
         if of_rows and len(of_rows) == len(table):
             measures[column] = set.intersection(*of_rows)
     rows = []
     for title, row in table.iterrows():
-        runs = [
-            {run for run, measure in stored.by_text[row[column]] if measure in known}
-            for column, known in measures.items()
-            if known
-        ]
+        runs = []
+        for column, known in filter(all, measures.items()):
+            pairs = stored.by_text[row[column]]
+            runs.append({run for run, measure in pairs if measure in known})
         rows.append((str(title), set.intersection(*runs) if runs else set()))
-    return rows, measures
+    return rows

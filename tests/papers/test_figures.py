@@ -12,20 +12,18 @@ The run of a row of a table is found by its values. Curves that a note computes 
 stored run: their labels are not held against anything.
 """
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
 from matplotlib.colors import to_hex
 
 from papers import STUDIES
-from papers.kit import edits, plot, store
+from papers.kit import plot, store
 from tests.helpers import drawn_artists, stored_values
 from tests.helpers.drawn_runs import NamedRuns, exchanged
 from tests.helpers.page_figures import (
     changed_figure,
     executed,
-    experiment_of,
     figures_of,
     source_of,
     stored_runs,
@@ -150,7 +148,7 @@ def faults(study, name, shown):
         computed = stored_values.unexplained(stored, frame)
         if (study, name) not in SMOOTHED:
             by_way["values"] = sorted(computed ^ COMPUTED.get((study, name), set()))
-    by_way["artists"], _ = drawn_artists.wrong_words(figure, frame)
+    by_way["artists"] = drawn_artists.wrong_words(figure, frame)
     compared, pairs, by_way["words"] = exchanged(NamedRuns(stored), labelled(stored, shown))
     if compared < 0.6 * pairs:
         by_way["words"].append("give labels that say what a run is")
@@ -198,7 +196,7 @@ def wrong_rows(study, table):
         if not store.read_numbers(study, profile):
             continue
         stored = stored_of(study, profile)
-        rows, _ = stored_values.shown_rows(stored, table)
+        rows = stored_values.shown_rows(stored, table)
         restated = RESTATED.get(study, ())
         series = [
             ("", title, runs) for title, runs in rows if runs and not title.startswith(restated)
@@ -237,17 +235,6 @@ def test_hard_and_soft_switching_have_their_colours(name):
                 words = text.get_text()
                 if words in colors and len(legend.get_texts()) == len(colors):
                     assert to_hex(handle.get_color()) == colors[words], f"{figure}: {words}"
-
-
-@pytest.mark.parametrize("name", [name for name in SHOWING if "page.run(" in source_of(name)])
-def test_an_unedited_experiment_is_the_studys(name):
-    page, problem, algorithms = experiment_of(name)
-    declared = page.study.runs_of(page.params)
-    specs = {}
-    for run, algorithm in algorithms.items():
-        spec = declared[run]
-        specs[run] = replace(spec, algorithm=algorithm, problem=problem or spec.problem)
-    assert edits.of_runs(specs, declared) == {}
 
 
 @pytest.mark.parametrize("name", EDITS)

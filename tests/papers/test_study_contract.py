@@ -51,12 +51,18 @@ def settings_of(specs):
     settings = {}
     for name, spec in specs.items():
         maker = spec.problem
-        arguments = (
-            (maker.args, sorted(maker.keywords.items())) if isinstance(maker, partial) else ()
+        problem = ()
+        if isinstance(maker, partial):
+            problem = (maker.args, sorted(maker.keywords.items()))
+        settings[name] = repr(
+            (
+                describe(spec.algorithm),
+                problem,
+                spec.rounds,
+                spec.seeds,
+                spec.evaluate_every,
+            )
         )
-        algorithm = repr(describe(spec.algorithm))
-        length = (spec.rounds, spec.seeds, spec.evaluate_every)
-        settings[name] = (algorithm, length, repr(arguments))
     return settings
 
 
@@ -80,10 +86,9 @@ def test_a_parameter_shows_in_the_runs_or_among_the_needs(study):
         except (ValueError, TypeError):
             return True  # refused: it is looked at
 
-    for name, value in full.items():
-        if name in needed or not study.claims:
-            continue
-        changes = (another(value), study.profiles["quick"][name])
+    names = full.keys() - needed if study.claims else ()
+    for name in names:
+        changes = (another(full[name]), study.profiles["quick"][name])
         assert any(is_seen(name, change) for change in changes), f"{name} decides nothing"
 
 
@@ -103,10 +108,8 @@ def test_the_papers_setting_is_enough_for_the_claims(study):
         assert {*claim.runs} <= specs.keys()  # another reading may look at runs of ours
     for reading in readings_of(study):
         for run in specs.keys() & {*reading.runs}:
-            config = {
-                "rounds": specs[run].rounds,
-                "algorithm": describe(specs[run].algorithm),
-            }
+            spec = specs[run]
+            config = {"rounds": spec.rounds, "algorithm": describe(spec.algorithm)}
             for path, least in reading.needs.paper.items():
                 value = entry(config, path)
                 enough = value >= least if path == "rounds" else value in (MISSING, least)
@@ -146,16 +149,18 @@ def test_a_verdict_says_what_a_page_lacks(study, claim):
     configs = {name: config_of(study, name) for name in claim.runs}
 
     def judged_on(page_configs):
-        return claim.verdicts(Evidence(numbers, page_configs, configs))[claim.reading]
+        evidence = Evidence(numbers, page_configs, configs)
+        return claim.verdicts(evidence)[claim.reading]
 
     complete = judged_on(configs)
     assert complete.verdict == "not judged" or complete == claim.worded(claim.rule(numbers))
     name = claim.runs[0]
-    lacking = judged_on({run: config for run, config in configs.items() if run != name})
+    others = {run: configs[run] for run in configs if run != name}
+    lacking = judged_on(others)
     assert lacking.verdict == "not judged"
     assert name in lacking.reason
     shorter = {**configs[name], "rounds": configs[name]["rounds"] - 1}
-    assert judged_on({**configs, name: shorter}).verdict == "not judged"
+    assert judged_on({**others, name: shorter}).verdict == "not judged"
 
 
 def larger(trace):
@@ -197,16 +202,9 @@ SHORTENED = {
         {"steps": [20], "ratios": [2.0]},
         Query.of("lead", data="multi_mnist", steps=20, minus="fewest"),
     ),
-    "fw_rates": ({"shares": [0.2]}, "pair_fedfw_L0.1.x"),
-    "fw_tables": ({"lambdas": [0.01]}, "mclr_pictures_labels_l2_fedfw.lam"),
-    "ssca_convergence": ({"batches": [10], "levels": [0.6]}, "samples_ssca_B10_minus_sgd.area"),
     "ssca_long": (
         {"penalties": [30.0], "batches": [10], "levels": [0.6]},
         "ssca_valid_B10.fall",
-    ),
-    "ssca_tradeoff": (
-        {"ridges": [1e-3], "levels": [0.4], "theorem_levels": [0.6]},
-        Query.of("excess", split="samples", method="limit", U=0.4),
     ),
 }
 
