@@ -81,7 +81,12 @@ def shared(tmp_path_factory):
         paper.mkdir()
         toy_book.seal(paper / "numbers.json", {**toy_book.NUMBERS, "numbers": {"gap": number}})
         older = measured("2026-01-02", 1.0, jax=2.0)
-        newer = measured("2026-03-04", 3.0, jax=4.0, loop=2.0)
+        newer = measured(
+            "2026-03-04",
+            3.0,
+            jax=4.0,
+            loop=2.0,
+        )
         benchmarks = json.dumps({"Old chip": older, "New chip": newer})
         (folder / "benchmarks").mkdir()
         (folder / "benchmarks" / "results.json").write_text(benchmarks, encoding="utf-8")
@@ -250,7 +255,14 @@ def test_docstrings_are_made_safe(monkeypatch):
         "The norm |w0 - w*| of `w*`, of w_ and of w_t,", "and of *args.", "",
         "    1  sample *", "    2      E times: u", "", ">>> 2 * 3", "6",
     ]  # fmt: skip
-    fedbook_api.prepare(None, "class", "x", None, None, lines)
+    fedbook_api.prepare(
+        None,
+        "class",
+        "x",
+        None,
+        None,
+        lines,
+    )
     assert lines == [r"The norm \|w0 - w\*\| of `w*`, of w\_ and of w_t,", r"and of \*args."]
 
 
@@ -265,7 +277,14 @@ def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
         "u, v : where the", "    steps start.", "w : tuple of float", "    The model.",
         "", "Raises", "------", "ValueError",
     ]  # fmt: skip
-    fedbook_api.prepare(None, "class", "x", None, None, lines)
+    fedbook_api.prepare(
+        None,
+        "class",
+        "x",
+        None,
+        None,
+        lines,
+    )
     assert lines == [
         r"Ye, Cui, *Sample-based SSCA* (C): :math:`\lambda_t = |w|` is",
         r"at most `$` of w\* and F\*.", "",
@@ -316,7 +335,11 @@ def test_without_an_address_there_is_no_such_link(rebuilt):
 def test_every_page_says_licence_version_and_how_to_cite(shared):
     page, _ = shared
     fields = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    (footer,) = re.findall(r'<div class="extra_footer">(.*?)</div>', page, flags=re.S)
+    (footer,) = re.findall(
+        r'<div class="extra_footer">(.*?)</div>',
+        page,
+        flags=re.S,
+    )
     words = re.sub(r"<[^>]*>", "", footer)
     assert f"{fields['license']} licence · version {fields['version']}" in words
     assert "How to cite" in words

@@ -34,7 +34,11 @@ def without_tags(html):
 def downloads(page, folder):
     """The folded lines under each figure: label -> bytes of the file."""
     files = []
-    for fold in re.findall(r'<details class="figure-files">(.*?)</details>', page, flags=re.S):
+    for fold in re.findall(
+        r'<details class="figure-files">(.*?)</details>',
+        page,
+        flags=re.S,
+    ):
         links = re.findall(r'<a class="[^"]*"[^>]*href="(?:\.\./)*([^"]+)">(.*?)</a>', fold)
         contents = {}
         for address, text in links:
@@ -178,7 +182,12 @@ def test_settings_that_come_again_name_their_first_figure(extension):
     figures = extension("fedbook_figures")
 
     def cell(words):
-        rows = figures.table(("", "A"), [("rounds T", words)], (1, 1), "figure-settings")
+        rows = figures.table(
+            ("", "A"),
+            [("rounds T", words)],
+            (1, 1),
+            "figure-settings",
+        )
         return nodes.container("", nodes.target(ids=[f"figure-{words}"]), rows)
 
     cells = [cell("1"), cell("2"), cell("1")]
@@ -204,7 +213,11 @@ def table_row(*texts):
 def test_a_line_of_the_errata_is_a_target_and_its_name_a_link(extension):
     book = extension("fedbook")
     app = SimpleNamespace(builder=SimpleNamespace(format="html"))
-    errata = nodes.container("", table_row("Y1", "printed"), table_row("X", "other"))
+    errata = nodes.container(
+        "",
+        table_row("Y1", "printed"),
+        table_row("X", "other"),
+    )
     book.link_errata(app, errata, "book/errata")
     assert [row["ids"] for row in errata] == [["erratum-Y1"], []]
     statements = nodes.container("", table_row("X", "right (Y1, Y12)"))

@@ -78,20 +78,41 @@ def test_every_public_name_of_the_library_is_in_the_api():
 
 
 def code_cell(source):
-    return nodes.container("", nodes.literal_block(source, source), nb_element="cell_code")
+    return nodes.container(
+        "",
+        nodes.literal_block(source, source),
+        nb_element="cell_code",
+    )
 
 
 def test_the_cells_that_set_up_and_run_a_study_go_into_the_fold_at_the_end(extension):
     study = extension("fedbook_study")
     sentence = nodes.paragraph("", "Changing this cell changes the results below.")
     run = code_cell("traces = page.run(problem)")
-    experiment = nodes.section("", nodes.title("", "The experiment"), sentence, run)
+    experiment = nodes.section(
+        "",
+        nodes.title("", "The experiment"),
+        sentence,
+        run,
+    )
     result = code_cell("report.claims_table(page)")
     fold = nodes.raw("", study.FOLD, format="html")
-    verdicts = nodes.section("", nodes.title("", "Verdicts"), result, fold, nodes.paragraph())
+    verdicts = nodes.section(
+        "",
+        nodes.title("", "Verdicts"),
+        result,
+        fold,
+        nodes.paragraph(),
+    )
     parameters = code_cell("rounds = None")
     page = new_document("page")
-    page += nodes.section("", nodes.title("", "Page"), parameters, experiment, verdicts)
+    page += nodes.section(
+        "",
+        nodes.title("", "Page"),
+        parameters,
+        experiment,
+        verdicts,
+    )
     study.fold_setup(None, page)
     assert page[0].children == [page[0][0], verdicts]
     assert verdicts.children == [verdicts[0], result, fold, parameters, run, verdicts[-1]]
@@ -134,7 +155,11 @@ def test_a_page_lists_the_verdicts_that_its_notebook_draws(extension):
     study = STUDIES["np_workshop"]
     environment = SimpleNamespace(docname="notebooks/np_workshop", note_dependency=lambda _: None)
     page = new_document("page")
-    page += nodes.section("", nodes.title("", "Verdicts"), code_cell("report.claims_table(page)"))
+    page += nodes.section(
+        "",
+        nodes.title("", "Verdicts"),
+        code_cell("report.claims_table(page)"),
+    )
     claims.shorten_verdicts(SimpleNamespace(env=environment), page)
     lines = page[0][1].children
     assert len(lines) == len(study.claims)
@@ -146,7 +171,13 @@ def test_a_page_lists_the_verdicts_that_its_notebook_draws(extension):
 
 def page_with_last_section(study, title):
     fold = nodes.raw("", study.FOLD, format="html")
-    last = nodes.section("", nodes.title("", title), nodes.paragraph("", "Ours."), fold, ids=["x"])
+    last = nodes.section(
+        "",
+        nodes.title("", title),
+        nodes.paragraph("", "Ours."),
+        fold,
+        ids=["x"],
+    )
     page = new_document("page")
     page += nodes.section("", nodes.title("", "Page"), last)
     return page

@@ -15,7 +15,12 @@ METHODS = Path(__file__).resolve().parents[2] / "book" / "methods"
 
 
 def final_model(method, problem, rounds):
-    trace = fl.run(method, problem, rounds=rounds, progress=False)
+    trace = fl.run(
+        method,
+        problem,
+        rounds=rounds,
+        progress=False,
+    )
     return float(trace.state.w)
 
 
@@ -27,9 +32,23 @@ def fractions(text):
 
 @pytest.mark.parametrize(("switch", "column"), [(fl.Hard(), 3), (fl.Soft(2.0), 5)])
 def test_three_rounds_of_fedsgm(switch, column):
-    problem = problems.quadratics(torch.tensor([[2.0], [4.0]]), torch.zeros(2, 1), level=0.5)
-    method = fl.FedSGM(lr=0.25, local_steps=1, participants=2, tolerance=0.0, switch=switch)
-    lines = re.findall(r"^\| [123] \|.*$", (METHODS / "fedsgm.md").read_text("utf-8"), re.M)
+    problem = problems.quadratics(
+        torch.tensor([[2.0], [4.0]]),
+        torch.zeros(2, 1),
+        level=0.5,
+    )
+    method = fl.FedSGM(
+        lr=0.25,
+        local_steps=1,
+        participants=2,
+        tolerance=0.0,
+        switch=switch,
+    )
+    lines = re.findall(
+        r"^\| [123] \|.*$",
+        (METHODS / "fedsgm.md").read_text("utf-8"),
+        re.M,
+    )
     printed = [fractions(line.split("|")[column])[0] for line in lines]
     models = [final_model(method, problem, rounds) for rounds in (1, 2, 3)]
     near(models, printed, abs=0.03)
@@ -37,9 +56,23 @@ def test_three_rounds_of_fedsgm(switch, column):
 
 
 def test_where_soft_switching_settles():
-    problem = problems.quadratics(torch.tensor([[2.0], [4.0]]), torch.zeros(2, 1), level=0.5)
-    method = fl.FedSGM(lr=0.25, local_steps=1, participants=2, tolerance=0.0, switch=fl.Soft(2.0))
-    near(final_model(method, problem, 100), (math.sqrt(37) - 1) / 6, abs=1e-4)
+    problem = problems.quadratics(
+        torch.tensor([[2.0], [4.0]]),
+        torch.zeros(2, 1),
+        level=0.5,
+    )
+    method = fl.FedSGM(
+        lr=0.25,
+        local_steps=1,
+        participants=2,
+        tolerance=0.0,
+        switch=fl.Soft(2.0),
+    )
+    near(
+        final_model(method, problem, 100),
+        (math.sqrt(37) - 1) / 6,
+        abs=1e-4,
+    )
 
 
 def test_two_rounds_of_fedfw():
@@ -59,5 +92,10 @@ def test_the_shortest_combination_of_two_gradients():
 def test_the_first_round_of_ssca(debias, model):
     problem = problems.pareto(torch.tensor([3.0]).view(1, 1, 1, 1))
     half = fl.PowerLaw(0.5, 0.6)
-    method = fl.SSCA(1.0, rho=half, gamma=half, debias=debias)
+    method = fl.SSCA(
+        1.0,
+        rho=half,
+        gamma=half,
+        debias=debias,
+    )
     near(final_model(method, problem, 1), model)

@@ -146,7 +146,11 @@ FIGURE_OR_FILES = re.compile(
 
 @pytest.mark.parametrize("path", PAGES, ids=short)
 def test_every_figure_stands_above_its_files_and_commands(path):
-    text = re.sub(r'src="data:[^"]*"', "", path.read_text(encoding="utf-8"))
+    text = re.sub(
+        r'src="data:[^"]*"',
+        "",
+        path.read_text(encoding="utf-8"),
+    )
     found = [m for m in FIGURE_OR_FILES.finditer(text) if "overview.svg" not in m[0]]
     figures = found[::2]
     folds = found[1::2]
@@ -201,7 +205,11 @@ def test_nothing_is_left_unprocessed(path):
 
 def test_every_claim_has_a_verdict():
     text = (HTML / "book" / "claims.html").read_text(encoding="utf-8")
-    cards = re.findall(r'<div class="claim [^>]*id="(claim-[^"]+)">(.*?)<details', text, flags=re.S)
+    cards = re.findall(
+        r'<div class="claim [^>]*id="(claim-[^"]+)">(.*?)<details',
+        text,
+        flags=re.S,
+    )
     assert len(cards) == len(all_claims())
     for name, card in cards:
         shown = re.findall(r'class="badge-fed[^"]*">([^<:]*)', card)

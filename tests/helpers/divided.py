@@ -16,7 +16,13 @@ J = 6  # hidden units
 L = 10  # classes
 K = 64  # inputs
 B = 7  # rows of a batch
-FREE = VerticalSSCA(tau=0.1, rho=RHO, gamma=GAMMA, batch_size=B, ridge=1e-3)
+FREE = VerticalSSCA(
+    tau=0.1,
+    rho=RHO,
+    gamma=GAMMA,
+    batch_size=B,
+    ridge=1e-3,
+)
 NORM = ConstrainedVerticalSSCA(
     tau=0.1, rho=RHO, gamma=GAMMA, penalty=1e5, batch_size=B, levels=0.5, objective="norm"
 )
@@ -31,7 +37,12 @@ def network(seed=0):
 
 
 def task(clients=5, seed=0, **options):
-    return vertical_network(network(seed), clients=clients, scale=16.0, **options)
+    return vertical_network(
+        network(seed),
+        clients=clients,
+        scale=16.0,
+        **options,
+    )
 
 
 def general(clients=3):
@@ -56,7 +67,12 @@ def general(clients=3):
         return torch.stack([error, outputs - 0.1, torch.sin(outputs) * target - 0.2], 1)
 
     features = Partition("features", blocks, 7)
-    form = Composite(features, Partition("parameters", parameters, dim), inner, outer)
+    form = Composite(
+        features,
+        Partition("parameters", parameters, dim),
+        inner,
+        outer,
+    )
     w0 = torch.randn(dim, generator=rng, dtype=torch.float64)
     problem = Problem(
         name="general",
@@ -85,7 +101,13 @@ def tapped(problem, algorithm, w, draw):
 
     def noted(line, sender, receiver, name, tensors):
         messages[sender, receiver, name] = tensors
-        return send(line, sender, receiver, name, tensors)
+        return send(
+            line,
+            sender,
+            receiver,
+            name,
+            tensors,
+        )
 
     state = algorithm.init(problem)._replace(w=w)
     with pytest.MonkeyPatch.context() as patch:

@@ -18,7 +18,12 @@ def check_docstring(algorithm):
         "the docstring must hold the method's lines, indented by four and numbered 1, 2, 3, ...",
     )
     cited = set()
-    code = re.sub(r'""".*?"""', "", source, flags=re.DOTALL)
+    code = re.sub(
+        r'""".*?"""',
+        "",
+        source,
+        flags=re.DOTALL,
+    )
     for comment in re.findall(r"#\s(\d[\d, -]*)$", code, re.MULTILINE):
         for lines in comment.split(","):
             low, _, high = lines.strip().partition("-")

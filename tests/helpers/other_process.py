@@ -29,9 +29,20 @@ def main(folder: Path) -> None:
     from tests.fedlib.engine.test_identity import digests
 
     uplink = fl.TopK(0.5)
-    switching = fl.FedSGM(0.1, local_steps=2, participants=2, tolerance=0.05, uplink=uplink)
+    switching = fl.FedSGM(
+        0.1,
+        local_steps=2,
+        participants=2,
+        tolerance=0.05,
+        uplink=uplink,
+    )
     constrained = quadratics(torch.eye(2), -torch.eye(2), level=0.5)
-    trace = fl.run(switching, constrained, rounds=3, progress=False)
+    trace = fl.run(
+        switching,
+        constrained,
+        rounds=3,
+        progress=False,
+    )
     report = {"shape": trace.metrics["f"].shape, "digests": digests()}
     (folder / "report.json").write_text(json.dumps(report), encoding="utf-8")
 

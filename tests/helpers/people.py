@@ -18,7 +18,13 @@ def people(rows, seed=0, men=0.6):
 
 
 def task(clients=4, **options):
-    return fairness(people(160), people(80, seed=1), clients=clients, hidden=SIZES[1:-1], **options)
+    return fairness(
+        people(160),
+        people(80, seed=1),
+        clients=clients,
+        hidden=SIZES[1:-1],
+        **options,
+    )
 
 
 def outputs(w, X):

@@ -9,7 +9,13 @@ import traceback
 def ran(*words, check=False, **options):
     """The finished process; what it said is text."""
     plain = [str(w) for w in words]
-    return subprocess.run(plain, capture_output=True, encoding="utf-8", check=check, **options)
+    return subprocess.run(
+        plain,
+        capture_output=True,
+        encoding="utf-8",
+        check=check,
+        **options,
+    )
 
 
 def python(*words, **options):

@@ -78,5 +78,15 @@ def same(derived, stored):
     b_values = np.array([b.value, b.low, b.high, *b.per_seed])
     if a_values.shape != b_values.shape or a.unit != b.unit:
         return False
-    size = np.max(np.abs(b_values), initial=0.0, where=np.isfinite(b_values))
-    return np.allclose(a_values, b_values, CLOSE, CLOSE * size + 1e-9, equal_nan=True)
+    size = np.max(
+        np.abs(b_values),
+        initial=0.0,
+        where=np.isfinite(b_values),
+    )
+    return np.allclose(
+        a_values,
+        b_values,
+        CLOSE,
+        CLOSE * size + 1e-9,
+        equal_nan=True,
+    )

@@ -99,7 +99,13 @@ class Federation:
         if self.secure:
             self.command(*shlex.split(KEY.replace("NUMBER", str(j))))
             if known:
-                self.command(str(BIN / "flwr"), "supernode", "register", f"node-{j}.pub", "local")
+                self.command(
+                    str(BIN / "flwr"),
+                    "supernode",
+                    "register",
+                    f"node-{j}.pub",
+                    "local",
+                )
         self.start(
             f"node-{j}",
             str(BIN / "flower-supernode"),
@@ -122,7 +128,14 @@ class Federation:
 
     def run(self, app: Path, settings: str) -> None:
         """Submit a run."""
-        self.command(str(BIN / "flwr"), "run", str(app), "local", "--run-config", settings)
+        self.command(
+            str(BIN / "flwr"),
+            "run",
+            str(app),
+            "local",
+            "--run-config",
+            settings,
+        )
 
     def command(self, *words: str) -> None:
         """A command that ends by itself; raises RuntimeError with what it says if it fails."""
@@ -160,7 +173,14 @@ def federation(folder: Path, nodes: int, *, secure: bool = False) -> Iterator[Fe
     home.mkdir(parents=True)
     env = {**os.environ, **QUIET, "FLWR_HOME": str(home), "PYTHONPATH": str(ROOT)}
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
-    running = Federation(folder, nodes, port, env, secure, {})
+    running = Federation(
+        folder,
+        nodes,
+        port,
+        env,
+        secure,
+        {},
+    )
     security = "insecure = true"
     if secure:
         security = f'root-certificates = "{folder / "ca.crt"}"'

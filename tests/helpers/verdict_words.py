@@ -117,7 +117,11 @@ def uses(text: str) -> Iterator[Use]:
                 near = nearest_group(sentence, match)
                 if match["word"].lower() in OF_THEOREMS and not near:
                     continue
-                yield Use(meaning(match), near or everywhere, " ".join(sentence.split()))
+                yield Use(
+                    meaning(match),
+                    near or everywhere,
+                    " ".join(sentence.split()),
+                )
 
 
 def nearest_group(sentence: str, word: re.Match[str]) -> tuple[str, ...]:

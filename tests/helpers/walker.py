@@ -57,7 +57,14 @@ class Walker:
         action = torch.stack(actions)
         ended = torch.cat([torch.zeros_like(action[1:]), torch.ones_like(action[:1])])
         reward = 1 - state[1:, :, 0].square()
-        return Episodes(state, action, reward, action.abs(), ended, torch.ones_like(ended))
+        return Episodes(
+            state,
+            action,
+            reward,
+            action.abs(),
+            ended,
+            torch.ones_like(ended),
+        )
 
     def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "2"]:
         """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
@@ -91,7 +98,14 @@ def walkers(clients: Count) -> Problem:
     simulator = Walker()
     return Problem(
         name="walkers",
-        data=(torch.linspace(3, 6, clients, dtype=torch.float64),),
+        data=(
+            torch.linspace(
+                3,
+                6,
+                clients,
+                dtype=torch.float64,
+            ),
+        ),
         rows=torch.arange(clients).unsqueeze(1),
         sizes=(1,) * clients,
         losses=simulator.losses,

@@ -33,7 +33,11 @@ class Wires:
         if fault == "dies before":
             return self.restart(j)
         if fault == "fails":
-            with patch.object(self.clients[j], "follow", side_effect=OSError("no space left")):
+            with patch.object(
+                self.clients[j],
+                "follow",
+                side_effect=OSError("no space left"),
+            ):
                 return self.queue.append((j, self.clients[j].handle(data)))
         if fault == "garbled request":
             data = data[:-1] + b"?"
@@ -60,7 +64,11 @@ class Wires:
 
 
 def job_of(algorithm, problem, rounds):
-    return Job(algorithm, lambda client: client_problem(problem, client), rounds)
+    return Job(
+        algorithm,
+        lambda client: client_problem(problem, client),
+        rounds,
+    )
 
 
 def simulated(algorithm, problem, rounds):

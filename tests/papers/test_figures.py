@@ -186,7 +186,16 @@ def test_a_figure_draws_the_runs_that_its_words_name(name):
 
 @pytest.mark.parametrize(("study", "name", "words", "instead", "way"), MISLABELLED)
 def test_exchanged_labels_are_noticed(study, name, words, instead, way):
-    assert way in faults(study, name, changed_figure(study, name, words, instead))
+    assert way in faults(
+        study,
+        name,
+        changed_figure(
+            study,
+            name,
+            words,
+            instead,
+        ),
+    )
 
 
 def wrong_rows(study, table):
@@ -241,5 +250,12 @@ def test_hard_and_soft_switching_have_their_colours(name):
 def test_a_reader_changes_a_figure_in_its_cell(name):
     figure, words, instead = EDITS[name]
     before = plot.figure_data(figures_of(name)[figure].drawn.figure)
-    after = plot.figure_data(changed_figure(name, figure, words, instead).drawn.figure)
+    after = plot.figure_data(
+        changed_figure(
+            name,
+            figure,
+            words,
+            instead,
+        ).drawn.figure
+    )
     assert not after.equals(before)

@@ -46,12 +46,24 @@ def specs(p):
                 tolerance=0.3,
             )
             name = f"E{steps}_{lr:g}"
-            grid[name] = Spec(algorithm, problem, rounds, tuple(p["seeds"]))
+            grid[name] = Spec(
+                algorithm,
+                problem,
+                rounds,
+                tuple(p["seeds"]),
+            )
     return grid
 
 
 RULE = Rule({"falls": of("E2_0.1.f") < 9})
-CLAIM = Claim("own/C1", "ours", "", "It falls.", RULE, ("E2_0.1",))
+CLAIM = Claim(
+    "own/C1",
+    "ours",
+    "",
+    "It falls.",
+    RULE,
+    ("E2_0.1",),
+)
 STUDY = Study(
     name="own",
     title="Local steps",
@@ -80,7 +92,12 @@ def toy(tmp_path, monkeypatch):
 
 
 def at_paper(study, runs="*"):
-    study.reproduce("paper", device="cpu", recompute=False, runs=runs)
+    study.reproduce(
+        "paper",
+        device="cpu",
+        recompute=False,
+        runs=runs,
+    )
 
 
 def change_curve(name):
@@ -111,7 +128,12 @@ def test_every_reading_is_judged_at_the_papers_scale_where_its_runs_are(toy):
     assert toy.evaluate(exact).measured.startswith("falls: ")
     at_paper(toy, "E2_*")
     assert toy.evaluate(exact).measured.startswith("at the paper's scale")
-    one_step = Reading("one step", RULE, ("E1_0.1",), Needs(exact=True))
+    one_step = Reading(
+        "one step",
+        RULE,
+        ("E1_0.1",),
+        Needs(exact=True),
+    )
     outcomes = toy.outcomes(replace(CLAIM, reading="two steps", readings=(one_step,)))
     assert outcomes["two steps"].measured.startswith("at the paper's scale")
     assert outcomes["one step"].measured.startswith("falls: ")
@@ -138,7 +160,11 @@ def test_a_grid_of_which_a_point_is_missing_decides_nothing(toy):
 
 
 def test_a_run_that_does_not_train_is_not_judged_at_any_scale(toy):
-    check = HealthCheck("f", chance=lambda config: config["rounds"] * 0.0, best=-1.0)
+    check = HealthCheck(
+        "f",
+        chance=lambda config: config["rounds"] * 0.0,
+        best=-1.0,
+    )
     guessing = replace(toy, watch={"*": check})
     at_paper(guessing)
     assert guessing.evaluate(CLAIM).reason.startswith(

@@ -27,7 +27,12 @@ def stored_studies():
     """Every study in its full profile, and in the paper's setting where it has one."""
     for study in STUDIES.values():
         marks = pytest.mark.weekly if study.name in MANY_NUMBERS else ()
-        yield pytest.param(study, "full", id=f"{study.name}-full", marks=marks)
+        yield pytest.param(
+            study,
+            "full",
+            id=f"{study.name}-full",
+            marks=marks,
+        )
         if study.at_paper:
             yield pytest.param(study, "paper", id=f"{study.name}-paper")
 
@@ -50,7 +55,12 @@ def test_nothing_else_is_among_the_results():
 class TestRecomputing:
     def test_a_stored_run_is_what_the_code_gives(self):
         spec = WORKSHOP.specs(WORKSHOP.resolve("full"))["hard"]
-        prefix = RunPrefix("np_workshop", "hard", 12, spec.rounds)
+        prefix = RunPrefix(
+            "np_workshop",
+            "hard",
+            12,
+            spec.rounds,
+        )
         trace = kit._computed(spec, prefix)
         comparison = kit.compare(WORKSHOP, spec, prefix, trace)
         assert comparison.wrong == []

@@ -47,5 +47,9 @@ def test_a_rule_that_is_older_than_its_runs_is_in_the_history():
 
 def git(*arguments: str) -> list[str]:
     """The lines that git prints, none where it fails."""
-    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", ROOT, *arguments],
+        capture_output=True,
+        text=True,
+    )
     return done.stdout.split()

@@ -17,7 +17,11 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 def printed(language):
     """The blocks of CONTRIBUTING.md in one language, in their order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.M | re.S)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$",
+        TEXT,
+        flags=re.M | re.S,
+    )
 
 
 def copied(folder, *names):
@@ -32,7 +36,14 @@ def copied(folder, *names):
 
 def applied(diff, folder):
     """The files that a diff changes or adds."""
-    done = ran("git", "apply", "--whitespace=error", "-", cwd=folder, input=diff)
+    done = ran(
+        "git",
+        "apply",
+        "--whitespace=error",
+        "-",
+        cwd=folder,
+        input=diff,
+    )
     assert not done.returncode, done.stderr
     return re.findall(r"^\+\+\+ b/(\S+)", diff, flags=re.M)
 
@@ -58,7 +69,12 @@ def test_the_programs_of_all_additions_run(tmp_path):
     env["FEDLIB_RESULTS"] = str(tmp_path / "results")
     page = (tmp_path / "notebooks" / "src" / "clipping.py").read_text(encoding="utf-8")
     as_program = f"exec({page!r}, {{'__name__': '__main__'}})"
-    done = python("-c", "\n".join([*printed("python"), as_program]), cwd=tmp_path, env=env)
+    done = python(
+        "-c",
+        "\n".join([*printed("python"), as_program]),
+        cwd=tmp_path,
+        env=env,
+    )
     assert not done.returncode, done.stderr
 
 
@@ -119,10 +135,21 @@ def test_an_addition_is_one_file_and_three_lines_and_passes_the_tests(tmp_path, 
 
 @pytest.mark.weekly
 def test_the_pins_of_an_added_method_are_printed(tmp_path):
-    env = copied(tmp_path, "fedlib", "papers", "tests")
+    env = copied(
+        tmp_path,
+        "fedlib",
+        "papers",
+        "tests",
+    )
     applied(printed("diff")[0], tmp_path)
     module = "tests.fedlib.algorithms.test_pinned"
-    done = python("-m", module, "ClippedAvg", cwd=tmp_path, env=env)
+    done = python(
+        "-m",
+        module,
+        "ClippedAvg",
+        cwd=tmp_path,
+        env=env,
+    )
     assert done.stdout.startswith('"ClippedAvg 0": {"size":'), done.stderr
 
 

@@ -10,7 +10,11 @@ PAGE = Path(__file__).resolve().parents[2] / "book" / "federation.md"
 
 def commands():
     """The lines of the page's shell blocks, continued ones as one."""
-    blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```bash\n(.*?)```",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     joined = "\n".join(blocks).replace("\\\n", " ")
     return [" ".join(line.partition("  #")[0].split()) for line in joined.splitlines()]
 

@@ -88,7 +88,11 @@ def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_
 
     monkeypatch.setattr(store, "compute_or_load", no_runs)
     monkeypatch.setattr("papers.kit.snapshot.replaced", list)
-    monkeypatch.setattr(data_cache, "_stream", lambda *_: pytest.fail("something was fetched"))
+    monkeypatch.setattr(
+        data_cache,
+        "_stream",
+        lambda *_: pytest.fail("something was fetched"),
+    )
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     said = executed_up_to_the_run(name, profile)
     runs = len(STUDIES[name].specs(STUDIES[name].resolve(profile)))
@@ -234,7 +238,15 @@ def test_two_executions_leave_the_same_but_for_their_times(driver, small):
 
 
 def test_own_runs_do_not_overwrite_one_another(driver):
-    paths = {driver.target("np_workshop", "quick", {"lr": x}, None) for x in (0.1, 0.2)}
+    paths = {
+        driver.target(
+            "np_workshop",
+            "quick",
+            {"lr": x},
+            None,
+        )
+        for x in (0.1, 0.2)
+    }
     assert len(paths) == 2
     assert {p.parent for p in paths} == {ROOT / "_build" / "runs"}
 

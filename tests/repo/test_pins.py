@@ -79,7 +79,11 @@ def test_the_version_is_the_same_everywhere(library, studies):
     version = library["project"]["version"]
     assert yaml.safe_load(read("CITATION.cff"))["version"] == version
     assert studies["version"] == version
-    released = re.findall(r"^## \[?(\d+\.\d+\.\d+)\]?", read("CHANGELOG.md"), flags=re.M)
+    released = re.findall(
+        r"^## \[?(\d+\.\d+\.\d+)\]?",
+        read("CHANGELOG.md"),
+        flags=re.M,
+    )
     assert released[0] == version
 
 
@@ -101,7 +105,11 @@ def test_a_workflow_uses_released_actions_and_targets_that_exist(path):
     assert actions
     for action in actions:
         assert re.fullmatch(r"[\w-]+/[\w-]+@v\d[\d.]*", action)
-    targets = re.findall(r"^([\w-]+(?: [\w-]+)*):", read("Makefile"), flags=re.M)
+    targets = re.findall(
+        r"^([\w-]+(?: [\w-]+)*):",
+        read("Makefile"),
+        flags=re.M,
+    )
     names_of_targets = " ".join(targets).split()
     used = re.findall(r"\bmake (\w[\w-]*)", text)
     assert {*used} <= {*names_of_targets}

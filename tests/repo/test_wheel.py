@@ -32,7 +32,13 @@ def installed(tmp_path_factory):
     for tree in (place / "tree", place / "tree" / "papers"):
         built = run(*pip, "wheel", tree, "--no-build-isolation", *alone, "-w", place)
         assert not built.returncode, built.stderr
-    assert not run(sys.executable, "-m", "venv", "--without-pip", place / "env").returncode
+    assert not run(
+        sys.executable,
+        "-m",
+        "venv",
+        "--without-pip",
+        place / "env",
+    ).returncode
     wheels = sorted(place.glob("*.whl"))
     into = ("--python", place / "env/bin/python", "install", "--ignore-installed")
     done = run(*pip, *into, *alone, *wheels, env=without("PYTHONPATH"))

@@ -24,7 +24,13 @@ CELLS = [(m, p) for p in NAMES for m in METHODS if applies(m, p)]
 
 
 def problem_of(name, form="constraint", seed=0, **options):
-    return arena_problem(seed, name=name, form=form, stand_in=STAND_IN, **options)
+    return arena_problem(
+        seed,
+        name=name,
+        form=form,
+        stand_in=STAND_IN,
+        **options,
+    )
 
 
 def some_point(problem, seed=3):
@@ -63,7 +69,11 @@ def test_two_objectives_in_a_ratio_have_a_convex_combination_as_their_mean():
     expected = 0.25 * f + 0.75 * g
     assert_close(weighted.mean_losses(w).mean(), expected)
     batch = fl.core.problem.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
-    plain = problem_of("pair").gradient(w, batch, torch.tensor([0.25, 0.75]))
+    plain = problem_of("pair").gradient(
+        w,
+        batch,
+        torch.tensor([0.25, 0.75]),
+    )
     assert_close(weighted.gradient(w, batch, torch.tensor([0.5, 0.5])), plain)
     assert weighted.config["ratio"] == 3.0
 
@@ -154,7 +164,13 @@ def test_a_round_costs_the_gradients_and_bits_that_are_charged(method, name):
     of = units(name, 0, E, 64, STAND_IN)
     algorithm = entry.make(of, *grid(entry, 1)[0])
     watched = replace(problem, gradient=counted)
-    trace = fl.run(algorithm, watched, rounds=2, progress=False, engine=fl.Loop)
+    trace = fl.run(
+        algorithm,
+        watched,
+        rounds=2,
+        progress=False,
+        engine=fl.Loop,
+    )
     base = problem_of(name)
     size = BATCHES[name] or base.rows.shape[1]
     assert sum(rows) == 2 * entry.passes(E) * size * base.num_clients

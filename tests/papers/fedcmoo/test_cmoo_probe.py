@@ -20,14 +20,26 @@ from papers.fedcmoo.problems.paired_digits import paired_digits
 from tests.helpers.composite import random_pairs
 from tests.helpers.problems import objectives
 
-PREF = FedCMOOPref(lr=0.1, local_steps=2, participants=3, batch_size=2, shared=40)
+PREF = FedCMOOPref(
+    lr=0.1,
+    local_steps=2,
+    participants=3,
+    batch_size=2,
+    shared=40,
+)
 TASKS = 3
 DIM = 50
 SHARED = 40
 
 
 def quadratics():
-    return objectives(rows=5, tasks=TASKS, dim=DIM, spread=0.6, noise=0.4)
+    return objectives(
+        rows=5,
+        tasks=TASKS,
+        dim=DIM,
+        spread=0.6,
+        noise=0.4,
+    )
 
 
 def pictures(clients=4):
@@ -73,7 +85,12 @@ def plain_errors(H, noises):
     errors = {}
     for name, gram in grams.items():
         errors[f"nrmse_{name}"] = float((gram - G).norm() / G.norm())
-    scales = torch.linspace(0, 1.5, 15_001, dtype=H.dtype)
+    scales = torch.linspace(
+        0,
+        1.5,
+        15_001,
+        dtype=H.dtype,
+    )
     scaled = scales[:, None, None] * mean_gram
     distances = (scaled - G).flatten(1).norm(dim=1)
     errors["nrmse_own_grams_scaled"] = float(distances.min() / G.norm())
@@ -96,8 +113,20 @@ class TestGramProbe:
         assert len({round(x, 9) for x in expected.values()}) >= len(ERRORS) - 2
 
 
-CMOO = FedCMOO(lr=0.5, local_steps=3, participants=2, batch_size=4, shared=28_515)
-RIVAL = FSMGDA(lr=0.1, local_steps=2, participants=2, batch_size=4, shared=28_515)
+CMOO = FedCMOO(
+    lr=0.5,
+    local_steps=3,
+    participants=2,
+    batch_size=4,
+    shared=28_515,
+)
+RIVAL = FSMGDA(
+    lr=0.1,
+    local_steps=2,
+    participants=2,
+    batch_size=4,
+    shared=28_515,
+)
 
 
 class TestProgressProbe:
@@ -107,7 +136,12 @@ class TestProgressProbe:
         state = probe.init(problem)
         draw = probe.draw(problem, seeded(0, "rounds"))
         reached, info = probe.round(Sequential(problem), state, draw)
-        expected = by_hand(problem, state, reached.weights, draw)
+        expected = by_hand(
+            problem,
+            state,
+            reached.weights,
+            draw,
+        )
         for name, gain in expected.items():
             assert float(info[name]) == pytest.approx(gain, abs=2e-5), name
         assert expected["method_loss"] > 0
@@ -177,10 +211,20 @@ def by_hand(problem, state, lam, draw):
         rows = problem.rows[j]
         u = w0.clone()
         for k in range(2):
-            first_step = network.stepped(w0, rows[draw.batches[i, k]], units[k], 0.5)
+            first_step = network.stepped(
+                w0,
+                rows[draw.batches[i, k]],
+                units[k],
+                0.5,
+            )
             u = u + lam[k] * (first_step - w0)
         for step in (2, 3):
-            u = network.stepped(u, rows[draw.batches[i, step]], lam, 0.5)
+            u = network.stepped(
+                u,
+                rows[draw.batches[i, step]],
+                lam,
+                0.5,
+            )
         alone = []
         for k in range(2):
             v = w0

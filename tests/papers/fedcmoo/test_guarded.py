@@ -55,7 +55,12 @@ def test_the_model_is_set_back_where_the_loss_has_grown_by_more_than_the_ratio(e
     problem = three_objectives()
     method = GuardedFedCMOOPref(**WORK, **GUARD, ratio=1.25)
     new = loss_at(problem, one_round(method, problem)[1].w)
-    start, reached, info = one_round(method, problem, engine, accepted=slack * new / 1.25)
+    start, reached, info = one_round(
+        method,
+        problem,
+        engine,
+        accepted=slack * new / 1.25,
+    )
     if slack < 1:
         assert info["rejected"] == 1
         assert torch.equal(reached.w, start.w)
@@ -68,14 +73,28 @@ def test_the_model_is_set_back_where_the_loss_has_grown_by_more_than_the_ratio(e
 
 def test_a_model_that_is_not_finite_is_never_accepted():
     problem = objectives(noise=0.1, rows=4)
-    method = GuardedFedCMOOPref(lr=1e200, local_steps=3, participants=4, **GUARD)
+    method = GuardedFedCMOOPref(
+        lr=1e200,
+        local_steps=3,
+        participants=4,
+        **GUARD,
+    )
     start, reached, info = one_round(method, problem)
     assert info["rejected"] == 1
     assert torch.equal(reached.w, start.w)
-    trace = fl.run(method, problem, rounds=5, progress=False)
+    trace = fl.run(
+        method,
+        problem,
+        rounds=5,
+        progress=False,
+    )
     assert trace.info["rejected"].tolist() == [[1.0] * 5]
     with pytest.raises(fl.Diverged):
-        fl.run(fl.FedCMOOPref(lr=1e200, local_steps=3, participants=4), problem, rounds=5)
+        fl.run(
+            fl.FedCMOOPref(lr=1e200, local_steps=3, participants=4),
+            problem,
+            rounds=5,
+        )
 
 
 @ENGINES

@@ -37,7 +37,12 @@ def three():
 
 
 def test_features_of_three_molecules(three):
-    graphs = molecules.graphs(three, torch.arange(3), torch.zeros(3, 11), size=6)
+    graphs = molecules.graphs(
+        three,
+        torch.arange(3),
+        torch.zeros(3, 11),
+        size=6,
+    )
     assert graphs.real.sum(1).tolist() == [3, 4, 5]
     assert not graphs.atoms[~graphs.real].any()
     assert not graphs.positions[~graphs.real].any()
@@ -54,7 +59,12 @@ def test_features_of_three_molecules(three):
 
 
 def test_edges_are_bonds_and_distances(three):
-    graphs = molecules.graphs(three, torch.tensor([1]), torch.zeros(3, 11), size=4)
+    graphs = molecules.graphs(
+        three,
+        torch.tensor([1]),
+        torch.zeros(3, 11),
+        size=4,
+    )
     numbers = molecules.edges(graphs.bonds[0], graphs.positions[0])
     assert numbers.shape == (4, 4, 5)
     assert numbers[0, 1, :4].tolist() == [0, 1, 0, 0]  # a double bond
@@ -75,7 +85,12 @@ def test_energies_are_those_of_atomization(three):
 
 def small(three, repeats=4):
     y = torch.randn(3, 11, generator=torch.Generator().manual_seed(1))
-    graphs = molecules.graphs(three, torch.arange(3), y, size=6)
+    graphs = molecules.graphs(
+        three,
+        torch.arange(3),
+        y,
+        size=6,
+    )
     return molecules.Graphs(*(torch.cat([x] * repeats) for x in graphs))
 
 

@@ -11,8 +11,18 @@ from tests.helpers.expect import near
 
 RNG = torch.Generator().manual_seed(0)
 X = torch.randint(256, (60, 1, 28, 28), generator=RNG, dtype=torch.uint8)
-PAIRS = Pairs(X, torch.randint(10, (60, 2), generator=RNG), ("a", "b"), MNIST_SCALE)
-PROBLEM = paired_digits(PAIRS, PAIRS, clients=4, evaluate=10)
+PAIRS = Pairs(
+    X,
+    torch.randint(10, (60, 2), generator=RNG),
+    ("a", "b"),
+    MNIST_SCALE,
+)
+PROBLEM = paired_digits(
+    PAIRS,
+    PAIRS,
+    clients=4,
+    evaluate=10,
+)
 
 
 def batch(rows):

@@ -51,7 +51,11 @@ def test_blended_hides_where_the_digit_is_and_nowhere_else():
 def test_a_quarter_turn_is_exact_and_counter_clockwise():
     X = noise(4, 3, 8, 8)
     for nearest in (False, True):
-        turned = pairs.rotated(X, torch.tensor([0.0, 90.0, -90.0, 180.0]), nearest=nearest)
+        turned = pairs.rotated(
+            X,
+            torch.tensor([0.0, 90.0, -90.0, 180.0]),
+            nearest=nearest,
+        )
         assert torch.equal(turned[0], X[0])
         assert torch.equal(turned[1], X[1].rot90(1, (-2, -1)))
         assert torch.equal(turned[2], X[2].rot90(-1, (-2, -1)))

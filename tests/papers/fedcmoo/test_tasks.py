@@ -45,7 +45,12 @@ def test_losses_and_metrics_against_torch():
 
 
 def test_copies_stay_with_their_client_and_keep_their_labels():
-    problem = paired_digits(TRAIN, TEST, clients=4, copies=3)
+    problem = paired_digits(
+        TRAIN,
+        TEST,
+        clients=4,
+        copies=3,
+    )
     assert problem.rows.shape == (4, 45)
     assert problem.data[0].shape == (180, 1, 28, 28)
     for rows in problem.rows:
@@ -56,7 +61,12 @@ def test_copies_stay_with_their_client_and_keep_their_labels():
 
 @pytest.mark.parametrize("loss", ["squared", "norm"])
 def test_the_loss_of_the_first_task_may_be_another(loss):
-    problem = paired_digits(TRAIN, TEST, clients=4, kinds=(loss, "nll"))
+    problem = paired_digits(
+        TRAIN,
+        TEST,
+        clients=4,
+        kinds=(loss, "nll"),
+    )
     rows = problem.rows[0]
     outputs = predicted(TRAIN.X[rows])
     error = outputs[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
@@ -71,7 +81,12 @@ def test_the_loss_of_the_first_task_may_be_another(loss):
 @pytest.mark.parametrize("engine", [Vectorized, Sequential, None])
 def test_fedcmoo_runs_on_pairs(engine):
     """Convolutions under vmap, recorded, and in a loop."""
-    problem = paired_digits(TRAIN, TEST, clients=4, evaluate=10)
+    problem = paired_digits(
+        TRAIN,
+        TEST,
+        clients=4,
+        evaluate=10,
+    )
     method = FedCMOO(
         0.1,
         2,
@@ -82,7 +97,12 @@ def test_fedcmoo_runs_on_pairs(engine):
     )
 
     def model(engine):
-        return run(method, problem, rounds=2, engine=engine).state.w[0]
+        return run(
+            method,
+            problem,
+            rounds=2,
+            engine=engine,
+        ).state.w[0]
 
     slow = model(Loop)
     moved = (slow - problem.w0).norm()
@@ -134,7 +154,12 @@ def test_forty_tasks_against_torch():
 def test_five_groups_against_torch():
     train = labelled(TRAIN)
     test = labelled(TEST)
-    problem = attributes(train, test, groups=GROUPS, clients=4)
+    problem = attributes(
+        train,
+        test,
+        groups=GROUPS,
+        clients=4,
+    )
     assert (problem.dim, problem.num_objectives) == (28_515 + 5 * 408, 5)
     rows = problem.rows[1]
     outputs = outputs_of(problem, train, rows)
@@ -148,7 +173,11 @@ def test_five_groups_against_torch():
     outputs = outputs_of(problem, test, slice(None))
     labels = test.a[:, list(GROUPS[2])].bool()
     right = (outputs[:, 2] > 0) == labels
-    near(float(values["accuracy_3"]), float(right.double().mean()), rel=1e-5)
+    near(
+        float(values["accuracy_3"]),
+        float(right.double().mean()),
+        rel=1e-5,
+    )
 
 
 # ---- real files -----------------------------------------------------------------------------

@@ -61,7 +61,11 @@ def test_corollary_step_sizes():
     near(rates.eta_c * rates.eta_s * 8, 1 / sqrt(50))
     near(rates.beta, 1 / (4 * sqrt(50)))
     near(bounds.corollary(CASE, "ours").beta, rates.beta / 10.375)
-    refuses("tau T must be at least 4", bounds.corollary, replace(CASE, tau=1, T=3))
+    refuses(
+        "tau T must be at least 4",
+        bounds.corollary,
+        replace(CASE, tau=1, T=3),
+    )
 
 
 def test_projection_is_the_nearest_point():
@@ -79,9 +83,21 @@ def test_projection_is_the_nearest_point():
 def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
     rng = np.random.default_rng(1)
     s = replace(CASE, n_gram=3, sigma_l=0.5)
-    g = own.random_gradients(rng, 5, 6, 4, 2.0, 0.7)
+    g = own.random_gradients(
+        rng,
+        5,
+        6,
+        4,
+        2.0,
+        0.7,
+    )
     near(np.linalg.norm(g, axis=1), 2.0)
-    y = own.gram_factor(np.broadcast_to(g, (4000, *g.shape)), s, rng, common=common)
+    y = own.gram_factor(
+        np.broadcast_to(g, (4000, *g.shape)),
+        s,
+        rng,
+        common=common,
+    )
     error = y - g.mean(0)
     assert np.abs(error.mean(0)).max() < 0.12
     squares = np.square(error).sum(1)
@@ -91,7 +107,12 @@ def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
 
 def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
     rng = np.random.default_rng(3)
-    problem = own.waves(rng, replace(CASE, L=1.5), 3, 0.3)
+    problem = own.waves(
+        rng,
+        replace(CASE, L=1.5),
+        3,
+        0.3,
+    )
     x = rng.standard_normal((7, 3))
     step = 1e-6
     slopes = []
@@ -108,7 +129,14 @@ def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
 
 def test_local_work_is_a_plain_loop():
     rng = np.random.default_rng(4)
-    s = replace(CASE, sigma_l=0.0, N=2, n=2, n_gram=1, tau=3)
+    s = replace(
+        CASE,
+        sigma_l=0.0,
+        N=2,
+        n=2,
+        n_gram=1,
+        tau=3,
+    )
     problem = own.waves(rng, s, 3, 0.5)
     x = rng.standard_normal((1, 3))
     w = np.array([[0.1, 0.2, 0.3, 0.4]])
@@ -119,14 +147,38 @@ def test_local_work_is_a_plain_loop():
             point = point - 0.05 * problem.gradients(point, np.array([[i]]))[:, 0] @ w[0]
         ends.append(point)
     expected = (x - (ends[0] + ends[1]) / 2) / (3 * 0.05)
-    assert np.allclose(own.local_work(problem, s, x, w, 0.05, rng), expected)
+    assert np.allclose(
+        own.local_work(
+            problem,
+            s,
+            x,
+            w,
+            0.05,
+            rng,
+        ),
+        expected,
+    )
 
 
 def test_a_run_without_noise_is_gradient_descent_with_moving_weights():
     rng = np.random.default_rng(5)
-    s = Setting(b=1.0, M=2, N=3, n=3, n_gram=3, tau=1, T=4)
+    s = Setting(
+        b=1.0,
+        M=2,
+        N=3,
+        n=3,
+        n_gram=3,
+        tau=1,
+        T=4,
+    )
     problem = own.waves(rng, s, 3, 0.5)
-    squares = own.theory_run(problem, s, Rates(0.1, 1.0, 0.2), 1, rng)
+    squares = own.theory_run(
+        problem,
+        s,
+        Rates(0.1, 1.0, 0.2),
+        1,
+        rng,
+    )
     x = np.zeros((1, 3))
     w = np.array([0.5, 0.5])
     for t in range(4):

@@ -70,7 +70,12 @@ def test_both_readings_of_three_labels_a_client():
     network = constrained_synthetic(most=100, model="mlp").within(fl.L1Ball(10.0))
     assert network.dim == 1430
     assert network.set.contains(network.w0)
-    trace = fl.run(fl.FedFW(1e-4), network, rounds=3, progress=False)
+    trace = fl.run(
+        fl.FedFW(1e-4),
+        network,
+        rounds=3,
+        progress=False,
+    )
     assert np.isfinite(trace.metrics["gap"]).all()
 
 

@@ -60,7 +60,13 @@ def small(net="mclr", sizes=(70, 5, 130)):
     rows, sizes = padded(torch.split(order, list(sizes)))
     model = linear_model(4, 3) if net == "mclr" else mlp_model(4, 5, 3, rng)
     samples = Samples(X, y)
-    problem = classifier(samples, samples, rows, model, sizes=sizes)
+    problem = classifier(
+        samples,
+        samples,
+        rows,
+        model,
+        sizes=sizes,
+    )
     return replace(problem, sequential_clients=True)
 
 
@@ -115,7 +121,12 @@ def by_hand(problem, method, draws):
                     rho = 4 / (s + 7) ** (2 / 3)
                     averages[i] = (1 - rho) * averages[i] + rho * g
                     g = averages[i]
-                v = corner(problem, g + lam * (x - w), method.norm, method.radius)
+                v = corner(
+                    problem,
+                    g + lam * (x - w),
+                    method.norm,
+                    method.radius,
+                )
                 x = (1 - eta) * x + eta * v
             models.append(x)
         w = torch.stack(models).mean(0)
@@ -139,16 +150,42 @@ def test_the_authors_loop_is_the_one_on_lists(net, method):
     state = method.init(problem)
     for draw, w in zip(draws, by_hand(problem, method, draws), strict=True):
         state, _ = method.round(Sequential(problem), state, draw)
-        assert_close(state.w, w, rtol=1e-4, atol=1e-5)
+        assert_close(
+            state.w,
+            w,
+            rtol=1e-4,
+            atol=1e-5,
+        )
 
 
 def test_without_its_changes_the_loop_is_the_papers():
     """Kept models, one step on all rows, one ball: Algorithm 1, the library's FedFW."""
     problem = small("dnn").within(fl.Ball(2.0))
-    plain = AuthorsFW(0.1, radius=2.0, reset=False, epoch=False, tensors=False)
-    ours = fl.run(plain, problem, rounds=6, progress=False).state.w[0]
-    library = fl.run(fl.FedFW(0.1), problem, rounds=6, progress=False).state.w[0]
-    assert_close(ours, library, rtol=1e-4, atol=1e-5)
+    plain = AuthorsFW(
+        0.1,
+        radius=2.0,
+        reset=False,
+        epoch=False,
+        tensors=False,
+    )
+    ours = fl.run(
+        plain,
+        problem,
+        rounds=6,
+        progress=False,
+    ).state.w[0]
+    library = fl.run(
+        fl.FedFW(0.1),
+        problem,
+        rounds=6,
+        progress=False,
+    ).state.w[0]
+    assert_close(
+        ours,
+        library,
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 def feddr_rows(problem, client, t, chance, published):
@@ -163,7 +200,12 @@ def feddr_rows(problem, client, t, chance, published):
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize(("norm", "order"), [("l2", 2), ("l1", 1)])
 def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
-    method = AuthorsFedDR(norm, 0.02, common=published, ordered=published)
+    method = AuthorsFedDR(
+        norm,
+        0.02,
+        common=published,
+        ordered=published,
+    )
     problem = small(sizes=(70, 80, 130))
     rng = seeded(0, "rounds")
     draws = [method.draw(problem, rng) for _ in range(4)]
@@ -180,7 +222,13 @@ def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
             clients = [(x, x, x) for x in starts.expand(3, -1)]
         moves = []
         for i, (y, x, reflected) in enumerate(clients):
-            rows = feddr_rows(problem, i, t, chance, published)
+            rows = feddr_rows(
+                problem,
+                i,
+                t,
+                chance,
+                published,
+            )
             y = y + 0.01 * (w - x)
             x = x - 0.05 * (slope(problem, x, rows) + 0.01 * (x - y))
             clients[i] = (y, x, 2 * x - y)
@@ -191,5 +239,10 @@ def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
             w = w * 0.02 / length
             scaled += 1
         state, _ = method.round(Sequential(problem), state, draw)
-        assert_close(state.w, w, rtol=1e-4, atol=1e-6)
+        assert_close(
+            state.w,
+            w,
+            rtol=1e-4,
+            atol=1e-6,
+        )
     assert scaled

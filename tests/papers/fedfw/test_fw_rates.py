@@ -107,7 +107,11 @@ def test_an_oracle_without_error_gives_fedfw_and_a_share_slows_the_step():
     exact = fl.run(InexactFW(0.1), problem, **short)
     close(plain.state.w, exact.state.w, 1e-12)
     step = Fixed(0.4)
-    half = fl.run(InexactFW(0.1, schedule=step, quality=0.5), problem, **short)
+    half = fl.run(
+        InexactFW(0.1, schedule=step, quality=0.5),
+        problem,
+        **short,
+    )
     slow = fl.run(FedFW(0.1, schedule=Fixed(0.2)), problem, **short)
     close(half.state.w, slow.state.w, 1e-12)
     never = fl.run(InexactFW(0.1, slip=1e9), problem, **short)
@@ -118,8 +122,18 @@ def test_a_falling_error_is_the_step_size_times_the_other():
     problem = nonconvex_problem(0, **SMALL)
 
     def model(slip, fall):
-        method = InexactFW(0.1, schedule=Fixed(0.25), slip=slip, fall=fall)
-        return fl.run(method, problem, rounds=2, progress=False).state.w
+        method = InexactFW(
+            0.1,
+            schedule=Fixed(0.25),
+            slip=slip,
+            fall=fall,
+        )
+        return fl.run(
+            method,
+            problem,
+            rounds=2,
+            progress=False,
+        ).state.w
 
     close(model(0.04, 0.0), model(0.16, 1.0), 1e-12)
     assert not torch.allclose(model(0.04, 0.0), model(0.16, 0.0))
@@ -127,7 +141,12 @@ def test_a_falling_error_is_the_step_size_times_the_other():
 
 def test_a_question_without_noise_gives_fedfw_and_noise_misses_something():
     def trained(method):
-        return fl.run(method, partial(convex_problem, **SMALL), rounds=6, progress=False)
+        return fl.run(
+            method,
+            partial(convex_problem, **SMALL),
+            rounds=6,
+            progress=False,
+        )
 
     plain = trained(FedFW(0.1))
     silent = trained(NoisyFW(0.1, noise=0.0))

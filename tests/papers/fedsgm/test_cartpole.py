@@ -109,7 +109,11 @@ class TestEpisodes:
     def test_states_costs_and_ends_are_those_of_the_step_function(self):
         sim = CartPole(environments=4)
         chance = uniform(200, 4, 5)
-        w = linear_policy((0, 0, 1.0, 0.2), log_std=-0.5, dtype=torch.float64)
+        w = linear_policy(
+            (0, 0, 1.0, 0.2),
+            log_std=-0.5,
+            dtype=torch.float64,
+        )
         episodes = sim.episodes(w, chance)
         state = episodes.states[:-1, :, :4]
         time = episodes.states[:-1, :, 4]
@@ -126,7 +130,12 @@ class TestEpisodes:
 
 class TestProblem:
     def test_budgets_losses_and_metrics(self):
-        problem = cartpole(3, clients=5, environments=2, evaluation=20)
+        problem = cartpole(
+            3,
+            clients=5,
+            environments=2,
+            evaluation=20,
+        )
         assert problem.dim == 17410
         assert torch.equal(problem.data[0], torch.tensor([25.0, 27.5, 30, 32.5, 35]))
         assert problem.data[0].mean() == 30

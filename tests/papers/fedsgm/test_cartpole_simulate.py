@@ -54,7 +54,12 @@ class TestSimulate:
             together = mapped(w, chance)
             alone = self.looped(levels, w, chance)
             assert together.shape == alone.shape == (*[2] * depth, 15, 2, 8)
-            assert torch.allclose(together, alone, rtol=0, atol=1e-10), levels
+            assert torch.allclose(
+                together,
+                alone,
+                rtol=0,
+                atol=1e-10,
+            ), levels
             assert (alone[..., 7] > 0).any()  # some episodes ended and were started again
 
     def test_op_check(self):
@@ -100,4 +105,8 @@ class TestPolicy:
         w = physics.parameters(generator()).double()
         v = torch.randn(17410, generator=generator(1), dtype=torch.float64)
         expected = jvp(lambda u: sim.policy(u, states), (w,), (v,))[1]
-        assert torch.allclose(sim.policy_change(w, v, states), expected, rtol=1e-12)
+        assert torch.allclose(
+            sim.policy_change(w, v, states),
+            expected,
+            rtol=1e-12,
+        )

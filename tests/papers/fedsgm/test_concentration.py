@@ -7,7 +7,16 @@ from papers.fedsgm import concentration as c
 from papers.fedsgm.theory import Setting, theorem_1_partial, theorem_4, theorem_9
 from tests.helpers.expect import near
 
-CASE = Setting(D=2.0, G=3.0, E=5, T=100, N=8, n=4, sigma=0.5, delta=0.1)
+CASE = Setting(
+    D=2.0,
+    G=3.0,
+    E=5,
+    T=100,
+    N=8,
+    n=4,
+    sigma=0.5,
+    delta=0.1,
+)
 
 
 def test_lemma_4_is_its_printed_formula_and_twice_hoeffdings():
@@ -39,7 +48,14 @@ def test_theorems_4_and_9_are_made_of_the_lemmas():
 
 
 def test_lemma_3_by_hand():
-    s = Setting(D=1.0, G=1.0, E=2, T=1, N=1, delta=2 / math.e)
+    s = Setting(
+        D=1.0,
+        G=1.0,
+        E=2,
+        T=1,
+        N=1,
+        delta=2 / math.e,
+    )
     expected = 2 * (2 / 3 + 9 * 2)
     near(c.drift_bound(s, 0.5, 3.0), expected)
     expected = 2 * (2 / 3 + 6 * 2)
@@ -47,7 +63,16 @@ def test_lemma_3_by_hand():
 
 
 def test_sampled_rate_by_hand_and_below_the_printed_ones():
-    s = Setting(D=1.0, G=1.0, E=1, T=100, N=8, n=2, sigma=0.3, delta=0.1)
+    s = Setting(
+        D=1.0,
+        G=1.0,
+        E=1,
+        T=100,
+        N=8,
+        n=2,
+        sigma=0.3,
+        delta=0.1,
+    )
     rate = c.sampled_rate(s)
     once = c.sampled_rate(s, one_sample=True)
     error = 0.3 * sqrt(log(6000))
@@ -62,7 +87,16 @@ def test_sampled_rate_by_hand_and_below_the_printed_ones():
 
 
 def test_noisy_rate_by_hand():
-    s = Setting(D=1.0, G=1.0, E=1, T=100, N=8, n=2, sigma=0.3, delta=0.7)
+    s = Setting(
+        D=1.0,
+        G=1.0,
+        E=1,
+        T=100,
+        N=8,
+        n=2,
+        sigma=0.3,
+        delta=0.7,
+    )
     mean = sqrt(1.5 * log(2000)) * 2
     rate = c.noisy_rate(s, 2.0, 0.8, 4)
     near(rate.gamma, (1 + mean) ** 2 / 2)

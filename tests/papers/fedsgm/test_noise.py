@@ -14,7 +14,12 @@ from tests.helpers.randoms import generator
 
 def test_samples_are_of_distinct_clients_and_uniform():
     values = torch.eye(5, dtype=torch.float64)
-    means = c.sample_means(values, 2, 4000, generator())
+    means = c.sample_means(
+        values,
+        2,
+        4000,
+        generator(),
+    )
     assert set(means.flatten().tolist()) == {0.0, 0.5}
     assert torch.allclose(means.sum(1), torch.ones(4000, dtype=torch.float64))
     assert (means.mean(0) - 0.2).abs().max() < 0.02
@@ -23,7 +28,12 @@ def test_samples_are_of_distinct_clients_and_uniform():
 @pytest.mark.parametrize("family", c.FAMILIES)
 @pytest.mark.parametrize("dim", [1, 4])
 def test_noise_is_centred_and_meets_the_assumption_with_equality(family, dim):
-    x = c.noise(family, (400, 500), dim, generator(1))
+    x = c.noise(
+        family,
+        (400, 500),
+        dim,
+        generator(1),
+    )
     assert x.shape == (400, 500, dim)
     assert x.mean((0, 1)).abs().max() < 0.01
     level = x.square().sum(-1)

@@ -30,9 +30,18 @@ def test_log_prob_and_kl_are_those_of_torch():
     action = HEAD.sample(old, uniform(50, seed=2))
     p = normal(old)
     q = normal(new)
-    assert torch.allclose(HEAD.log_prob(old, action), p.log_prob(action), rtol=1e-10)
+    assert torch.allclose(
+        HEAD.log_prob(old, action),
+        p.log_prob(action),
+        rtol=1e-10,
+    )
     divergence = torch.distributions.kl_divergence(p, q)
-    assert torch.allclose(HEAD.kl(old, new), divergence, rtol=1e-8, atol=1e-14)
+    assert torch.allclose(
+        HEAD.kl(old, new),
+        divergence,
+        rtol=1e-8,
+        atol=1e-14,
+    )
     assert (HEAD.kl(old, old).abs() < 1e-14).all()
 
 
@@ -45,13 +54,22 @@ def test_quantiles_are_samples():
 
 def test_fisher_is_minus_the_expected_hessian():
     for outputs in outputs_of(4):
-        actions = torch.linspace(-30, 30, 6001, dtype=torch.float64)
+        actions = torch.linspace(
+            -30,
+            30,
+            6001,
+            dtype=torch.float64,
+        )
         weights = 0.01 * HEAD.log_prob(outputs, actions).exp()
         curvature = vmap(hessian(HEAD.log_prob), in_dims=(None, 0))(outputs, actions)
         expected = -(weights[:, None, None] * curvature).sum(0)
         matrix = vmap(partial(HEAD.fisher, outputs))(torch.eye(2, dtype=torch.float64))
         assert torch.allclose(matrix, expected, atol=1e-9)
-        assert torch.allclose(matrix, hessian(partial(HEAD.kl, outputs))(outputs), atol=1e-9)
+        assert torch.allclose(
+            matrix,
+            hessian(partial(HEAD.kl, outputs))(outputs),
+            atol=1e-9,
+        )
 
 
 @pytest.mark.parametrize("raw", [LOG_STD[0] - 0.1, LOG_STD[1] + 0.1])

@@ -29,7 +29,12 @@ ALGORITHM = PolicyFedSGM(
 
 
 def small():
-    return cartpole(0, clients=3, environments=2, evaluation=4)
+    return cartpole(
+        0,
+        clients=3,
+        environments=2,
+        evaluation=4,
+    )
 
 
 def after_a_round(algorithm, problem):
@@ -101,7 +106,13 @@ def test_a_round_equals_its_lines_done_one_by_one_for_every_client(on_gradient):
         features = cosine_features(sim.inputs(run.states), state.basis)
         V = SCALE * features @ state.critics
         gains = [
-            advantages(amount, V[..., k], run.ended, 1.0, 0.97)
+            advantages(
+                amount,
+                V[..., k],
+                run.ended,
+                1.0,
+                0.97,
+            )
             for k, amount in enumerate((run.reward, run.cost))
         ]
         (rewards, reward_sums), (costs, cost_sums) = gains
@@ -119,7 +130,12 @@ def test_a_round_equals_its_lines_done_one_by_one_for_every_client(on_gradient):
     close(reached.w, w + topk(x - w), 2e-3 * largest)
     close(reached.residual, residual, 2e-3 * largest)
     critic = torch.stack(critics).mean(0)
-    assert_close(reached.critics, critic, atol=1e-3, rtol=1e-2)
+    assert_close(
+        reached.critics,
+        critic,
+        atol=1e-3,
+        rtol=1e-2,
+    )
 
 
 def test_bits_are_counted_for_the_value_the_step_the_critics_and_the_policy():
@@ -135,6 +151,14 @@ def test_bits_are_counted_for_the_value_the_step_the_critics_and_the_policy():
 def test_what_does_not_fit_the_problem_is_named():
     refuses("simulated", ALGORITHM.init, np_problem())
     beyond = replace(ALGORITHM, curvature_states=401)
-    refuses("curvature_states must be at most the 400", beyond.init, small())
+    refuses(
+        "curvature_states must be at most the 400",
+        beyond.init,
+        small(),
+    )
     replace(ALGORITHM, curvature_states=400).init(small())
-    refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())
+    refuses(
+        "contractive",
+        replace(ALGORITHM, uplink=fl.RandK(0.1)).init,
+        small(),
+    )

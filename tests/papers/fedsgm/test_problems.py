@@ -43,7 +43,11 @@ def test_the_gradient_is_that_of_autograd(problem):
     weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
     for w in points(problem, 20):
         slope = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
-        assert torch.allclose(problem.gradient(w, batch, weights), slope, atol=1e-13)
+        assert torch.allclose(
+            problem.gradient(w, batch, weights),
+            slope,
+            atol=1e-13,
+        )
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

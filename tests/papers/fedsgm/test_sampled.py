@@ -11,7 +11,13 @@ from tests.helpers.randoms import uniform
 def test_values_and_gradient_by_hand():
     p = torch.tensor([[1.0, 0.0], [3.0, 2.0]])
     q = torch.tensor([[0.0, 2.0], [0.0, 4.0]])
-    problem = linear(p, q, torch.tensor([1.0, 2.0]), torch.zeros(2), torch.ones(2))
+    problem = linear(
+        p,
+        q,
+        torch.tensor([1.0, 2.0]),
+        torch.zeros(2),
+        torch.ones(2),
+    )
     assert problem.mean_losses(torch.tensor([1.0, 2.0])).tolist() == [4.0, 4.5]
     metrics = problem.metrics(torch.tensor([1.0, 2.0]), problem)
     assert metrics["f_gap"] == 1.0
@@ -20,7 +26,12 @@ def test_values_and_gradient_by_hand():
 
 @pytest.mark.parametrize(("seed", "rows"), [(0, 1), (1, 1), (2, 1), (0, 6), (4, 6)])
 def test_boxed_norms_keep_their_constants(seed, rows):
-    problem = boxed_norms(seed, clients=5, rows=rows, sigma=0.02)
+    problem = boxed_norms(
+        seed,
+        clients=5,
+        rows=rows,
+        sigma=0.02,
+    )
     solution = problem.heldout[0]
     box = problem.set
     near((problem.w0 - solution).norm().item(), 1.0)

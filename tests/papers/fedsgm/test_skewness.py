@@ -23,8 +23,21 @@ def test_identity_of_appendix_a(seed):
     a, b = instance(seed, N=2 + seed % 7, d=1 + seed % 9)
     left = skew_matrix(a, b) - skew_matrix(a.mean(0, True), b.mean(0, True))
     right = skew_matrix(a - a.mean(0), b - b.mean(0))
-    assert torch.allclose(left, right, rtol=0, atol=1e-12)
-    assert not torch.allclose(left, -right, rtol=0, atol=1e-6) or a.shape[1] == 1
+    assert torch.allclose(
+        left,
+        right,
+        rtol=0,
+        atol=1e-12,
+    )
+    assert (
+        not torch.allclose(
+            left,
+            -right,
+            rtol=0,
+            atol=1e-6,
+        )
+        or a.shape[1] == 1
+    )
 
 
 @pytest.mark.parametrize(("N", "d"), [(3, 2), (4, 50), (50, 4), (1, 3)])
@@ -73,9 +86,21 @@ def test_gradients_of_all_clients_and_the_multiplier():
     X, y, shares = problem.data
     for j in (0, 11):
         r = problem.rows[j]
-        expected = plain.gradient(w, X[r], y[r], shares[r], 0)
+        expected = plain.gradient(
+            w,
+            X[r],
+            y[r],
+            shares[r],
+            0,
+        )
         assert_close(a[j], expected)
-        expected = plain.gradient(w, X[r], y[r], shares[r], 1)
+        expected = plain.gradient(
+            w,
+            X[r],
+            y[r],
+            shares[r],
+            1,
+        )
         assert_close(b[j], expected)
     expected = float(a.mean(0).norm() / b.mean(0).norm())
     near(multiplier(problem, w), expected)

@@ -52,7 +52,17 @@ def test_bound_is_the_regret_at_the_best_step_size(E, T):
         near(gamma.regret_bound(D, G, E, T, g, lr), best, rel=1e-12)
         near(lr * G**2 * g, best / 2, rel=1e-12)  # the two terms balance
         for factor in (0.9, 1.1):
-            assert gamma.regret_bound(D, G, E, T, g, lr * factor) > best
+            assert (
+                gamma.regret_bound(
+                    D,
+                    G,
+                    E,
+                    T,
+                    g,
+                    lr * factor,
+                )
+                > best
+            )
 
 
 def test_reductions_without_compression():
@@ -65,7 +75,13 @@ def test_reductions_without_compression():
 
 def test_soft_switching_needs_a_tolerance_above_the_bound():
     s = Setting(D=1.0, G=1.0, E=5, T=1000)
-    b = theory.bound(1.0, 1.0, 5, 1000, gamma.gamma_local(5))
+    b = theory.bound(
+        1.0,
+        1.0,
+        5,
+        1000,
+        gamma.gamma_local(5),
+    )
     assert gamma.soft_beta(theory.theorem_5(s).tolerance, b) == math.inf
     corrected = theory.theorem_5(s, "corrected")
     near(corrected.tolerance, 2 * b)
@@ -74,7 +90,16 @@ def test_soft_switching_needs_a_tolerance_above_the_bound():
 
 
 def test_sampling_terms_by_hand():
-    s = Setting(D=2.0, G=1.0, E=1, T=100, N=8, n=4, sigma=0.5, delta=3 / math.e**2)
+    s = Setting(
+        D=2.0,
+        G=1.0,
+        E=1,
+        T=100,
+        N=8,
+        n=4,
+        sigma=0.5,
+        delta=3 / math.e**2,
+    )
     root, walk = math.sqrt(4 * 4 / 100), 8 / 20 * 2  # log(3/delta) = 2, sqrt(2 * 2) = 2
     error = 0.5 * math.sqrt(0.5 * (2 + math.log(200)))  # 6T/delta = 200 * 3/delta
     printed = theory.theorem_4(s)
@@ -87,7 +112,17 @@ def test_sampling_terms_by_hand():
 
 
 def test_theorem_1_partial_reports_its_own_excess():
-    s = Setting(D=1.0, G=1.0, E=1, T=100, N=4, n=2, q=0.5, sigma=1.0, delta=0.1)
+    s = Setting(
+        D=1.0,
+        G=1.0,
+        E=1,
+        T=100,
+        N=4,
+        n=2,
+        q=0.5,
+        sigma=1.0,
+        delta=0.1,
+    )
     rate = theory.theorem_1_partial(s)
     expected = math.sqrt(1.5 * math.log(1000))
     near(rate.accuracy - rate.tolerance, expected)
@@ -101,8 +136,21 @@ def test_theorem_1_partial_reports_its_own_excess():
 
 
 def test_theorem_9_by_hand_and_without_noise():
-    s = Setting(D=1.0, G=2.0, E=2, T=50, N=4, n=2, delta=0.1)
-    rate = theory.theorem_9(s, sigma_xi=1.0, sigma_b=3.0, value_batch=9)
+    s = Setting(
+        D=1.0,
+        G=2.0,
+        E=2,
+        T=50,
+        N=4,
+        n=2,
+        delta=0.1,
+    )
+    rate = theory.theorem_9(
+        s,
+        sigma_xi=1.0,
+        sigma_b=3.0,
+        value_batch=9,
+    )
     effective = 3 * 4 * 4 + 4 * (1 + math.log(28_000)) + 2 * (8 + 1) * math.log(14_000)
     near(rate.gamma * 4, effective)
     expected = math.sqrt(1 / (2 * effective * 100))
@@ -115,7 +163,15 @@ def test_theorem_9_by_hand_and_without_noise():
 
 
 def test_theorem_10_adds_the_curvature():
-    s = Setting(D=2.0, G=1.0, E=2, T=50, N=4, n=4, sigma=0.3)
+    s = Setting(
+        D=2.0,
+        G=1.0,
+        E=2,
+        T=50,
+        N=4,
+        n=4,
+        sigma=0.3,
+    )
     flat = theory.theorem_10(s, 0.0, multiplier=1.0)
     bent = theory.theorem_10(s, 2.0, multiplier=1.0)
     expected = 4 * 2 / (8 * 2 * 50)
@@ -125,5 +181,10 @@ def test_theorem_10_adds_the_curvature():
     root = math.sqrt(4 * 4 * 2 / 50)
     expected = root + walk + 2 * error
     near(flat.accuracy, expected)
-    corrected = theory.theorem_10(s, 0.0, 1.0, "corrected")
+    corrected = theory.theorem_10(
+        s,
+        0.0,
+        1.0,
+        "corrected",
+    )
     near(corrected.tolerance, flat.accuracy - error)

@@ -21,13 +21,24 @@ def plane(c, r, angle):
     """The problem of `one_client` with both slopes one."""
     start = torch.tensor([c + np.cos(angle), np.sin(angle)]).double()
     points = torch.tensor([[c + r, 0.0], [0.0, 0.0], [c, 0.0]]).double()
-    return norms(points[:1], points[1:2], c, start, points[2])
+    return norms(
+        points[:1],
+        points[1:2],
+        c,
+        start,
+        points[2],
+    )
 
 
 def test_regret_and_mean_gaps_by_hand():
     """One round, weight on the objective: the regret is f_gap, the output is w0."""
     problem = plane(2.0, 3.0, pi)  # w0 = (1, 0), f = 4, f* = 3, g = -1
-    trace = run(FedSGM(0.1, 1, 1, tolerance=0.5), problem, rounds=1, progress=False)
+    trace = run(
+        FedSGM(0.1, 1, 1, tolerance=0.5),
+        problem,
+        rounds=1,
+        progress=False,
+    )
     near(own.regret(trace), np.array([[1.0]]))
     gaps = own.mean_gaps(trace, [problem])
     near(gaps.f_gap, np.array([1.0]))
@@ -40,7 +51,12 @@ def test_play_is_what_run_computes():
     problem = random_norms(1)
     algorithm = FedSGM(0.1, 2, 8, tolerance=0.1)
     states, draws = own.play(algorithm, problem, 5, seed=3)
-    trace = run(algorithm, problem, rounds=5, progress=False)
+    trace = run(
+        algorithm,
+        problem,
+        rounds=5,
+        progress=False,
+    )
     assert len(states) == len(draws) + 1 == 6
     assert torch.equal(states[0].w, problem.w0)
     assert torch.allclose(states[-1].w, trace.state.w[0])
@@ -49,10 +65,25 @@ def test_play_is_what_run_computes():
 @pytest.mark.parametrize("steps", [1, 4])
 def test_one_client_is_what_the_library_computes(steps):
     problem = plane(2.0, 3.0, pi / 3)
-    algorithm = FedSGM(0.05, steps, 1, tolerance=0.2, switch=Soft(3.0 / 0.2))
-    trace = run(algorithm, problem, rounds=30, progress=False)
+    algorithm = FedSGM(
+        0.05,
+        steps,
+        1,
+        tolerance=0.2,
+        switch=Soft(3.0 / 0.2),
+    )
+    trace = run(
+        algorithm,
+        problem,
+        rounds=30,
+        progress=False,
+    )
     gap = own.mean_gaps(trace, [problem]).f_gap / 0.2
-    near(own.one_client(CASE, 3.0, steps, 30, 0.2, 0.05), gap, rel=1e-10)
+    near(
+        own.one_client(CASE, 3.0, steps, 30, 0.2, 0.05),
+        gap,
+        rel=1e-10,
+    )
 
 
 def test_directions_are_unit_steps_from_point_to_point():
@@ -66,7 +97,13 @@ def test_directions_are_unit_steps_from_point_to_point():
 def test_lemma_1_by_hand():
     """One client, one step: no drift; nu points away from a, and h(w*) - h(w0) = -1."""
     problem = plane(2.0, 3.0, pi)  # w0 = (1, 0), w* = (2, 0), nu = (-1, 0)
-    left, right = own.lemma_1_sides(problem, 1, 0.1, 0.5, 0.0)
+    left, right = own.lemma_1_sides(
+        problem,
+        1,
+        0.1,
+        0.5,
+        0.0,
+    )
     near(left, -0.2)
     near(right, 0.1 * 0.5 - 0.2)
 

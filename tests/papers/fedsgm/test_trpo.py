@@ -60,9 +60,21 @@ def test_advantages_equal_a_loop_with_ends_and_a_cut(discount, gae):
     ended = torch.zeros(30, 2, dtype=torch.float64)
     ended[[4, 17], 0] = 1
     ended[29, 1] = 1  # one environment ends with the last step, the other is cut there
-    gains, returns = c.advantages(amount, values, ended, discount, gae)
+    gains, returns = c.advantages(
+        amount,
+        values,
+        ended,
+        discount,
+        gae,
+    )
     for e in range(2):
-        expected = by_hand(amount[:, e], values[:, e], ended[:, e], discount, gae)
+        expected = by_hand(
+            amount[:, e],
+            values[:, e],
+            ended[:, e],
+            discount,
+            gae,
+        )
         assert_close(gains[:, e].float(), expected[0])
         assert_close(returns[:, e].float(), expected[1])
 
@@ -86,7 +98,12 @@ def test_fisher_product_equals_the_explicit_fisher_matrix():
     units = torch.eye(2, dtype=torch.float64)
     M = torch.stack([HEAD.fisher(outputs, unit.expand(11, 2)) for unit in units])
     F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
-    assert_close(product(w, states, v), F @ v, atol=1e-12, rtol=1e-12)
+    assert_close(
+        product(w, states, v),
+        F @ v,
+        atol=1e-12,
+        rtol=1e-12,
+    )
     assert torch.linalg.eigvalsh(F).min() > -1e-12
 
 
@@ -95,20 +112,56 @@ def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
     b = normal(12, seed=1)
     A = root @ root.T + 0.1 * torch.eye(12)
     x, remaining = c.conjugate_gradient(lambda p: A @ p, b, 12)
-    assert_close(A @ x, b, atol=1e-6, rtol=1e-6)
+    assert_close(
+        A @ x,
+        b,
+        atol=1e-6,
+        rtol=1e-6,
+    )
     close(remaining, b - A @ x, 1e-8)
     early, left = c.conjugate_gradient(lambda p: A @ p, b, 3)
     close(left, b - A @ early, 1e-10)
     assert left.norm() > 1e-3
-    assert c.conjugate_gradient(lambda p: A @ p, torch.zeros(12).double(), 3)[0].norm() == 0
+    assert (
+        c.conjugate_gradient(
+            lambda p: A @ p,
+            torch.zeros(12).double(),
+            3,
+        )[0].norm()
+        == 0
+    )
 
 
 def test_backtracking_takes_the_longest_step_within_the_limit_or_none():
     step = torch.tensor([3.0, 4.0], dtype=torch.float64)
-    taken = c.backtrack(lambda m: m @ m, step, 10.0, 0.5, 4)  # 25, 6.25: the second
+    taken = c.backtrack(
+        lambda m: m @ m,
+        step,
+        10.0,
+        0.5,
+        4,
+    )  # 25, 6.25: the second
     assert_close(taken, 0.5 * step)
-    assert c.backtrack(lambda m: m @ m, step, 0.01, 0.5, 4).norm() == 0
-    assert torch.equal(c.backtrack(lambda m: 0 * m.sum(), step, 0.01, 0.5, 4), step)
+    assert (
+        c.backtrack(
+            lambda m: m @ m,
+            step,
+            0.01,
+            0.5,
+            4,
+        ).norm()
+        == 0
+    )
+    assert torch.equal(
+        c.backtrack(
+            lambda m: 0 * m.sum(),
+            step,
+            0.01,
+            0.5,
+            4,
+        ),
+        step,
+    )
 
 
 def test_ridge_is_least_squares_as_the_penalty_vanishes_and_shrinks_with_it():

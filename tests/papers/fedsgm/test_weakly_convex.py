@@ -32,7 +32,11 @@ def test_values_and_gradient_by_hand():
     near(g, 0.25)
     clients = Batch(problem.data, torch.full((2,), 0.5, dtype=torch.float64))
     for weights, expected in (((1.0, 0.0), 0.25), ((0.0, 1.0), 1.0)):
-        slope = problem.gradient(problem.w0, clients, torch.tensor(weights).double())
+        slope = problem.gradient(
+            problem.w0,
+            clients,
+            torch.tensor(weights).double(),
+        )
         near(slope.item(), expected)
 
 
@@ -61,7 +65,14 @@ def test_the_multiplier_is_the_slope_of_the_optimal_value():
     value = {}
     h = 1e-4
     for step in (-h, 0.0, h):
-        raised = c.clipped_distances(a, b, 0.5 + step, 2.0, 1.0, problem.w0)
+        raised = c.clipped_distances(
+            a,
+            b,
+            0.5 + step,
+            2.0,
+            1.0,
+            problem.w0,
+        )
         value[step] = prox_point(raised, w, 1.5)
     assert value[0.0].multiplier > 0.1
     slope = (value[-h].value - value[h].value) / (2 * h)

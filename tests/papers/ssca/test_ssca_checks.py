@@ -20,18 +20,40 @@ def rng():
 def program(rng, rows, constraints):
     a0 = rng.standard_normal((rows, 3))
     B = rng.standard_normal((rows, constraints, 3))
-    return c.Program(a0, rng.standard_normal((rows, constraints)), B, 0.5, 0.2, 4.0)
+    return c.Program(
+        a0,
+        rng.standard_normal((rows, constraints)),
+        B,
+        0.5,
+        0.2,
+        4.0,
+    )
 
 
 def test_averaged_surrogates_by_hand():
     """w^2 and 3 w, first at 1 with weight 1, then at 2 with weight 1/2; tau is 1/2."""
-    start = c.no_surrogates(runs=1, constraints=1, dim=1, tau=0.5)
-    at_1 = start.averaged(1.0, np.ones((1, 1)), np.array([[1.0, 3]]), np.array([[[2.0], [3]]]))
+    start = c.no_surrogates(
+        runs=1,
+        constraints=1,
+        dim=1,
+        tau=0.5,
+    )
+    at_1 = start.averaged(
+        1.0,
+        np.ones((1, 1)),
+        np.array([[1.0, 3]]),
+        np.array([[[2.0], [3]]]),
+    )
     near(at_1.values(np.ones((1, 1))), np.array([[1, 3]]))
     near(at_1.gradients(np.ones((1, 1)))[0, :, 0], [2, 3])
     # At 2 the surrogates made at 1 are 1 + 2 + 1 / 2 and 3 + 3 + 1 / 2
     w = np.full((1, 1), 2.0)
-    both = at_1.averaged(0.5, w, np.array([[4.0, 6]]), np.array([[[4.0], [3]]]))
+    both = at_1.averaged(
+        0.5,
+        w,
+        np.array([[4.0, 6]]),
+        np.array([[[4.0], [3]]]),
+    )
     near(both.values(w), np.array([[(3.5 + 4) / 2, (6.5 + 6) / 2]]))
     program = both.program(c=2.0)
     near(program.a0, both.B[:, 0])
@@ -67,7 +89,14 @@ def test_coordinate_ascent_solves_the_program(rng, constraints, sweeps):
 
 
 def test_ripples_slope_and_batches(rng):
-    ripples = c.ripples(rng, 6, 2, s=0.3, centre=1.0, level=0.5)
+    ripples = c.ripples(
+        rng,
+        6,
+        2,
+        s=0.3,
+        centre=1.0,
+        level=0.5,
+    )
     w = rng.standard_normal((3, 2))
     rows = np.array([[0, 1], [2, 2], [4, 5]])
     for k in range(2):
@@ -89,7 +118,16 @@ def test_first_round_by_hand():
     start = np.ones((1, 1))
     rho = np.ones(2)
     gamma = np.full(2, 0.5)
-    path = c.ssca([objective, constraint], rho, gamma, 0.5, 1, start, rng, c=0.5)
+    path = c.ssca(
+        [objective, constraint],
+        rho,
+        gamma,
+        0.5,
+        1,
+        start,
+        rng,
+        c=0.5,
+    )
     # Both surrogates are exact: minimise w^2 / 2 + [(w - 2)^2 / 2 - 1]_+ / 2, so w = 0.586
     expected = 2 - np.sqrt(2)
     near(path.w[0] + path.step[0], expected)
@@ -109,7 +147,12 @@ def test_network_gradients_are_autograds(rng):
         return torch.nn.functional.cross_entropy((z * z.sigmoid()) @ W2.T, y)
 
     slopes = grad(loss, argnums=(0, 1))(W1, W2)
-    ours = network_gradients(W1.numpy(), W2.numpy(), X.numpy(), np.eye(3)[y.numpy()])
+    ours = network_gradients(
+        W1.numpy(),
+        W2.numpy(),
+        X.numpy(),
+        np.eye(3)[y.numpy()],
+    )
     for gradient, slope in zip(ours, slopes, strict=True):
         near(gradient, slope.numpy(), abs=1e-12)
 
@@ -118,7 +161,12 @@ def test_one_sample_is_recovered(rng):
     W1 = rng.standard_normal((6, 8)) / 3
     W2 = rng.standard_normal((3, 6)) / 3
     x = rng.random((1, 8))
-    messages = network_gradients(W1, W2, x, np.eye(3)[[1]])
+    messages = network_gradients(
+        W1,
+        W2,
+        x,
+        np.eye(3)[[1]],
+    )
     near(recover(W1, W2, *messages, longest=3.0), x[0], abs=1e-8)
 
 

@@ -19,8 +19,18 @@ SIZES = {"data": "digits", "clients": 4, "hidden": 5, "evaluate": 50, "wide": Tr
 def test_one_constraint_is_the_method_with_numbers_in_place_of_lists():
     method = constrained("samples", 10, 0.9, clients=4)
     problem = digits_problem(0, **SIZES)
-    ours = fl.run(OneConstraint(method), problem, rounds=6, progress=False)
-    alone = fl.run(method, problem, rounds=6, progress=False)
+    ours = fl.run(
+        OneConstraint(method),
+        problem,
+        rounds=6,
+        progress=False,
+    )
+    alone = fl.run(
+        method,
+        problem,
+        rounds=6,
+        progress=False,
+    )
     for name in ("nu", "slack"):
         assert ours.info[name].shape == (1, 6)
         np.testing.assert_array_equal(ours.info[name], alone.info[name][:, 0])

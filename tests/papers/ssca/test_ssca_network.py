@@ -26,7 +26,11 @@ def test_the_networks_gradient_and_metrics():
     A = w[:15].view(3, 5)
     B = w[15:].view(3, 3)
     outputs = torch.nn.functional.silu(x @ A.T) @ B.T
-    losses = torch.nn.functional.cross_entropy(outputs, problem.data[1], reduction="none")
+    losses = torch.nn.functional.cross_entropy(
+        outputs,
+        problem.data[1],
+        reduction="none",
+    )
     close(problem.losses(w, batch)[0], batch.weight @ losses)
     metrics = problem.metrics(w, problem)
     close(metrics["cost"], losses.mean())
@@ -45,7 +49,13 @@ def test_the_networks_start_split_and_subset():
     assert 0.2 < problem.w0[64 * 6 :].abs().max() <= 1 / sqrt(6)
     assert not torch.equal(problem.rows, small(seed=4, rows=121).rows)
     table = digits()
-    subset = swish_network(table, table, hidden=2, evaluate=50, scale=16.0)
+    subset = swish_network(
+        table,
+        table,
+        hidden=2,
+        evaluate=50,
+        scale=16.0,
+    )
     assert subset.heldout[0].unique().numel() == 50
     assert subset.w0.dtype == torch.float32
 

@@ -32,7 +32,13 @@ def test_the_gradients_parts_are_those_of_autograd():
 def test_solving_with_the_constraint_makes_the_ridges_gradient_small():
     problem = theorem_problem(0, **SMALL)
     method = one_constraint(100, 0.9, **STEPS)
-    trace = fl.run(method, problem, rounds=200, evaluate_every=20, progress=False)
+    trace = fl.run(
+        method,
+        problem,
+        rounds=200,
+        evaluate_every=20,
+        progress=False,
+    )
     _, gradient = relative_gradient(trace)
     assert gradient[0, -1] < 0.1 < gradient[0, 0]
     near(trace.metrics["cost"][0, -1], 0.9, abs=0.01)
