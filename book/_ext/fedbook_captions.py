@@ -1,7 +1,7 @@
 """Numbers and captions of a page's tables, wherever they come from: Markdown, cells, directives.
 
-A table is called by the heading that it stands under. Figures have their numbers from
-`fedbook_figures`; both count on their page.
+A table is called by the heading that it stands under, unless its class says what it is. Figures
+have their numbers from `fedbook_figures`; both count on their page.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ PLACES = re.compile(
 SIGN = re.compile(r'<a class="headerlink".*?</a>', re.DOTALL)
 PICTURE = "forest-plot"  # a table in its marks alone
 SETTINGS = "figure-settings"
+PRINTED = "printed-values"
 
 
 def with_captions(body: str) -> str:
@@ -38,10 +39,11 @@ def with_captions(body: str) -> str:
             return match[0]
         if SETTINGS in attributes:
             return f"{match[0]}<caption>Settings of the runs in this figure</caption>"
+        name = "The paper's printed values beside ours" if PRINTED in attributes else title
         number += 1
-        seen[title] = seen.get(title, 0) + 1
-        suffix = f", part {seen[title]}" if seen[title] > 1 else ""
-        return f"{match[0]}<caption><b>Table {number}.</b> {title}{suffix}</caption>"
+        seen[name] = seen.get(name, 0) + 1
+        suffix = f", part {seen[name]}" if seen[name] > 1 else ""
+        return f"{match[0]}<caption><b>Table {number}.</b> {name}{suffix}</caption>"
 
     return PLACES.sub(captioned, body)
 

@@ -165,7 +165,8 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 
 # %% [markdown]
 # The last three columns enter the bound (38): the smoothness constant $L$ of the losses, and the norms of a dual
-# solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $N$. The bound's
+# solution (a Lagrange multiplier of the constraint that all clients have the same model) and of
+# $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $N$. The bound's
 # $G$, from Lemma 2, is corrected to $LD/\sqrt N+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
 
 # %%

@@ -20,6 +20,13 @@ pd.set_option("display.max_colwidth", None)  # sentences in these tables are nev
 NOT_OF_BOOK = "not judged: not the book's runs"  # in place of a status
 
 
+class PrintedValues(pd.DataFrame):  # type: ignore[misc] # pandas has no types here
+    """Printed values beside ours, by whose class in HTML the book knows them."""
+
+    def _repr_html_(self) -> str:
+        return str(self.to_html(classes="printed-values", notebook=True))
+
+
 def paper_table(page: Page, numbers: Numbers | None = None) -> pd.DataFrame:
     """The paper's printed values beside those of a page, with the interval over seeds.
 
@@ -34,7 +41,8 @@ def paper_table(page: Page, numbers: Numbers | None = None) -> pd.DataFrame:
             status = v.status(ours[v.key]) if judged else NOT_OF_BOOK
             rows.append((v.label, v.place, v.paper_text, ours[v.key].text(), status))
     columns = ["quantity", "place", "paper", "ours [95 % interval]", "status"]
-    return displayed(pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None))
+    table = pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None)
+    return displayed(PrintedValues(table))
 
 
 class Verdicts(pd.DataFrame):  # type: ignore[misc] # pandas has no types here

@@ -132,14 +132,18 @@ def test_every_table_is_numbered_and_called_by_its_heading(extension):
     settings = '<table class="figure-settings"></table>'
     kept = "<table><caption>Its own</caption></table>"
     picture = '<table class="forest-plot"></table>'
-    body = f"<h2>There{sign}</h2>{plain}{plain}{settings}{picture}<h3>Here</h3>{kept}{plain}"
-    page = extension("fedbook_captions").with_captions(body)
+    printed = '<table class="dataframe printed-values"></table>'
+    body = (
+        f"<h2>There{sign}</h2>{plain}{plain}{settings}{picture}<h3>Here</h3>{kept}{plain}"
+    )
+    page = extension("fedbook_captions").with_captions(body + printed)
     assert re.findall("<caption>(.*?)</caption>", page) == [
         "<b>Table 1.</b> There",
         "<b>Table 2.</b> There, part 2",
         "Settings of the runs in this figure",
         "Its own",
         "<b>Table 3.</b> Here",
+        "<b>Table 4.</b> The paper's printed values beside ours",
     ]
     assert picture in page
 
