@@ -68,7 +68,6 @@ page = STUDIES["bounds"].page(globals())
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## Along the number of rounds
@@ -170,7 +169,7 @@ runs = {
     "F 10 weakly convex": "weak_printed",
 }
 measures = {"slope": "slope reached", "slope_bound": "slope of the bound"}
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # Where the objective pulls the model out of the feasible set, hard switching (F Theorem 3) keeps $g(w_t)$ *at the

@@ -77,7 +77,6 @@ half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
 runs = {"soft": soft, "soft_fraction0.5": half, "hard_fraction0.5": replace(half, switch=Hard())}
 traces = page.run(problem, **runs)
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## Figure 3: soft against hard, federated against centralized
@@ -121,7 +120,7 @@ names |= {"centralized, hard, Fisher matrix from 100 states": "central_hard"}
 names |= {"federated, soft, no compression": "soft"}
 measures = {"reward": "reward", "cost": "cost", "success": "share that succeeds"}
 measures |= {"first": "first success", "violating": "share violating, second half"}
-report.runs_table(numbers, names, measures, health)
+report.runs_table(page, names, measures)
 
 # %% [markdown]
 # Each client averages its Fisher matrix over 100 states. If centralized runs do the same, they hardly learn: under soft
@@ -235,7 +234,7 @@ rows |= {f"none, damping {damping:g}": f"soft_damping{damping:g}" for damping in
 least = f"damping{page.calibrated:g}"
 rows |= {f"Top-K {k:g}, damping {page.calibrated:g}": f"soft_fraction{k:g}_{least}" for k in (0.5, 0.25)}
 early = {"reward100": "reward, round 100", "cost100": "cost, round 100"}
-report.runs_table(numbers, rows, early | measures, health)
+report.runs_table(page, rows, early | measures)
 
 # %% [markdown]
 # ## Figure 4: participation
@@ -278,7 +277,7 @@ dampings = [*sorted(page.calibration), *page.dampings]
 swept = {f"damping {damping:g}": f"soft_damping{damping:g}" for damping in dampings}
 swept |= {f"damping {page.damping:g}, beta {page.beta:g}": "soft"}
 swept |= {f"beta {beta:g}": f"soft_beta{beta:g}" for beta in page.betas}
-report.runs_table(numbers, swept, {"reward": "reward", "cost": "cost", "success": "share that succeeds"}, health)
+report.runs_table(page, swept, {"reward": "reward", "cost": "cost", "success": "share that succeeds"})
 
 # %% tags=["hide-input", "nbval-check-output"]
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())

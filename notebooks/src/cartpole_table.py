@@ -65,7 +65,6 @@ soft = PolicyFedSGM(
 )
 traces = page.run(problem, soft=soft)
 numbers = page.numbers
-health = page.health
 usual = defaults(page.params)
 
 # %% [markdown]
@@ -110,7 +109,7 @@ for fraction in page.fractions:
 rows["none, all clients"] = {"switch": "soft", "participants": page.clients}
 rows["centralized"] = {"switch": "soft", "training": "central", "states": STATES * page.clients}
 measures = {f"{name}{at}": f"{name}, round {at}" for at in (100, 500) for name in ("reward", "cost")}
-report.runs_table(numbers, rows, measures | {"success": "share that succeeds", "first": "first success"}, health)
+report.runs_table(page, rows, measures | {"success": "share that succeeds", "first": "first success"})
 
 # %% [markdown]
 # A seed *succeeds* if it ends with a reward of at least 190 and a cost of at most 30. With seven of ten clients, the row

@@ -59,7 +59,6 @@ fedcmoo = FedCMOO(**work)
 fsmgda = FSMGDA(**work, least=Least(0.002, mixture=False))
 traces = page.run(halves_fedcmoo=fedcmoo, halves_fsmgda=fsmgda)
 numbers = page.numbers
-health = page.health
 print(source_text(traces, "forty attributes of a digit and an item"))
 
 # %% [markdown]
@@ -102,7 +101,7 @@ plot.show(
 # %% tags=["hide-input"]
 runs = {f"{t} tasks, {TWO[m]}": {"tasks": s, "method": m} for s, t in SETS.items() for m in TWO}
 measures = {"accuracy": "final accuracy", "upload": "upload per client and round"}
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # *Final* values are means over the last fifth of the evaluations on the test pictures.
@@ -116,7 +115,7 @@ report.runs_table(numbers, runs, measures, health)
 # %% tags=["hide-input"]
 leads = {f"{t} tasks": {"tasks": s} for s, t in SETS.items()}
 columns = {"gap": "equal rounds", "gap_upload": "equal uploads", "upload_ratio": "uploads, FSMGDA / FedCMOO"}
-report.runs_table(numbers, leads, columns, health)
+report.runs_table(page, leads, columns)
 
 # %% tags=["hide-input", "nbval-check-output"]
 ours = {s: traces[f"{s}_fedcmoo"].metrics["accuracy"] for s in SETS}

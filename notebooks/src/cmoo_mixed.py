@@ -55,7 +55,6 @@ page = STUDIES["cmoo_mixed"].page(globals())
 # %%
 traces = page.run(**{name: method(name, DATA, page.params) for name in MIXED})
 numbers = page.numbers
-health = page.health
 print(source_text(traces, "MNIST"))
 
 # %% [markdown]
@@ -82,7 +81,7 @@ plot.show(
 # %% tags=["hide-input"]
 rows = {text: {"method": name} for name, text in MIXED.items()}
 measures = {"accuracy_1": "first digit", "accuracy_2": "second digit", "gap": "first minus second", "worst": "worse digit"}
-report.runs_table(numbers, rows, measures, health)
+report.runs_table(page, rows, measures)
 
 # %% [markdown]
 # Accuracies are means over the models evaluated in the last tenth of the rounds.

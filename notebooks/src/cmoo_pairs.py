@@ -104,7 +104,6 @@ traces = page.run(
     mnist_fashion_fsmgda_dropout=fsmgda,
 )
 numbers = page.numbers
-health = page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% [markdown]
@@ -181,7 +180,7 @@ measures = {
     "rounds_60": "to 60 %",
     "rounds_75": "to 75 %",
 }
-report.runs_table(numbers, differences, measures, health)
+report.runs_table(page, differences, measures)
 
 # %% [markdown]
 # Each row shows the first method minus the second on the same seeds. *Mean accuracy* is the mean over the two tasks.
@@ -276,7 +275,7 @@ measures = {
     "decline": "Delta_M",
     "loss_ratio": "second loss / first loss",
 }
-report.runs_table(numbers, with_dropout, measures, health)
+report.runs_table(page, with_dropout, measures)
 
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -309,7 +308,7 @@ measures = {
     "worst": "worse digit",
     "accuracy": "mean",
 }
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # ## The guard
@@ -333,7 +332,7 @@ report.runs_table(numbers, runs, measures, health)
 
 # %% tags=["hide-input"]
 at_paper = store.read_derived("cmoo_pairs", "paper")
-report.runs_table(at_paper.numbers, with_dropout, {"growth": "growth of the test loss"})
+report.runs_table(at_paper, with_dropout, {"growth": "growth of the test loss"})
 
 # %% [markdown]
 # ## Beside the authors' own runs
@@ -398,7 +397,7 @@ measures = {
     "rounds_60": "to 60 %",
     "rounds_75": "to 75 %",
 }
-report.runs_table(numbers, variants, measures, health)
+report.runs_table(page, variants, measures)
 
 # %% [markdown]
 # ## At the paper's scale
@@ -425,7 +424,7 @@ measures = {
     "accuracy_2": "second task",
     "rounds_75": "to 75 %",
 }
-report.runs_table(at_paper.numbers, with_dropout, measures, at_paper.health)
+report.runs_table(at_paper, with_dropout, measures)
 
 
 # %% [markdown]

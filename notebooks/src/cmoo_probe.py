@@ -76,7 +76,6 @@ probe = ProgressProbe(
 )
 traces = page.run(progress_multi_mnist=probe, progress_mnist_fashion=probe)
 numbers = page.numbers
-health = page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% [markdown]
@@ -199,7 +198,7 @@ for data, title in GREY.items():
                 "sketch": sketch,
             }
 measures = {"error": "error in %", "scale_free": "error of the best multiple in %"}
-report.runs_table(numbers, estimates, measures, health)
+report.runs_table(page, estimates, measures)
 
 
 # %% [markdown]
@@ -270,7 +269,7 @@ for data, title in GREY.items():
     for name, words in trained.items():
         progress[f"{title}, {words}"] = {"probe": "progress", "data": data, "trained": name}
 measures = {"loss": "gain in loss", "accuracy": "gain in accuracy"}
-report.runs_table(numbers, progress, measures, health)
+report.runs_table(page, progress, measures)
 
 # %% [markdown]
 # On these data the paper prints the client step size $\eta_c=0.5$ for FedCMOO and 0.1 for FSMGDA; it does not say which
@@ -289,7 +288,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 equal = {title: {**labels, "steps": "equal"} for title, labels in progress.items()}
-report.runs_table(numbers, equal, measures, health)
+report.runs_table(page, equal, measures)
 
 # %% [markdown]
 # ## Verdicts

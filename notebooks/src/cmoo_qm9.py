@@ -70,7 +70,6 @@ fedcmoo = FedCMOO(
 )
 traces = page.run(fedcmoo=fedcmoo)
 numbers = page.numbers
-health = page.health
 print(source_text(traces, "QM9"))
 
 # %% [markdown]

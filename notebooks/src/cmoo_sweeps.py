@@ -72,7 +72,6 @@ for E in page.steps:
     runs[f"multi_mnist_fsmgda_steps{E}"] = FSMGDA(0.1, E, server_lr=2.0, least=least, **work)
 traces = page.run(**runs)
 numbers = page.numbers
-health = page.health
 print(source_text(traces, "MNIST and Fashion-MNIST"))
 
 # %% [markdown]
@@ -113,7 +112,7 @@ for data, title in GREY.items():
     for steps in page.steps:
         leads[f"{title}, E = {steps}"] = {"data": data, "steps": steps}
     leads[f"{title}, growth"] = {"data": data, "steps": max(page.steps), "minus": "fewest"}
-report.runs_table(numbers, leads, {"lead": "lead of FedCMOO"}, health)
+report.runs_table(page, leads, {"lead": "lead of FedCMOO"})
 
 
 # %% [markdown]

@@ -83,7 +83,6 @@ traces = page.run(
     **{f"drift_fedcmoo_{setting}": fedcmoo, f"drift_fsmgda_{setting}": fsmgda},
 )
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## Local steps
@@ -209,7 +208,7 @@ measures = {
     "stationarity": "least norm",
     "fallback": "fall-backs per round",
 }
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # For two objectives, solving $\mu=\varepsilon$ yields the largest ratio of the larger $r_kF_k$ to the smaller that
@@ -217,7 +216,7 @@ report.runs_table(numbers, runs, measures, health)
 
 # %%
 runs = {f"eps = {eps:g}": {"part": "edge", "M": 2, "eps": eps} for eps in page.tolerances}
-report.runs_table(numbers, runs, {"allowed": "largest ratio that eps allows"}, health)
+report.runs_table(page, runs, {"allowed": "largest ratio that eps allows"})
 
 # %% [markdown]
 # A test of whether FedCMOO-Pref reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
@@ -240,7 +239,7 @@ measures = {
     "falls_2": "step 0.1",
     "falls_3": "step 1",
 }
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # The lemma concerns small steps along $-\nabla\mathbf Fa$, but FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
@@ -260,7 +259,7 @@ runs = {
     "Pref, r = (1, 1)": {"part": "scale", "method": "pref"},
 }
 measures = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"}
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 
 # %% [markdown]

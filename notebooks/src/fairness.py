@@ -83,7 +83,6 @@ hard = FedSGM(**work, tolerance=page.tolerance, switch=Hard())
 soft = replace(hard, switch=Soft(page.beta))
 traces = page.run(problem, hard=hard, soft=soft, fedavg=FedAvg(**work))
 numbers = page.numbers
-health = page.health
 print(source(traces))
 
 # %% [markdown]
@@ -166,7 +165,7 @@ names |= {f"centralized penalty {rho:g}": f"central_penalty_rho{rho:g}" for rho 
 names |= {f"IPP ConEx, dual step {dual:g}": f"central_conex_dual{dual:g}" for dual in page.duals}
 training = {"f": "late f", "g": "late g", "mean_f": "mean f", "oscillation": "oscillation of g"}
 training |= {"test_accuracy": "test accuracy"}
-report.runs_table(numbers, names, training, health)
+report.runs_table(page, names, training)
 
 # %% [markdown]
 # Loss and gap are evaluated on all training rows every tenth round. *Late* values are means over the last fifth of the
@@ -186,7 +185,7 @@ report.runs_table(numbers, names, training, health)
 grid = {(labels["lr"], labels["dual"]): name_of(labels, usual) for labels in conex(p)}
 settings = {f"{lr:g} and {dual:g}": name for (lr, dual), name in sorted(grid.items())}
 ends = {"f": "late f", "g": "late g", "mean_f": "mean f", "test_accuracy": "test accuracy"}
-report.runs_table(numbers, settings, ends, health)
+report.runs_table(page, settings, ends)
 
 # %% [markdown]
 # The paper says that ConEx is the most conservative method. On thirty seeds it is not: at the best of our settings that
@@ -246,7 +245,7 @@ for number, text in enumerate(texts):
         if number < len(readings):
             meant[f"{text}: {method}"] = name_of(readings[number], usual)
 learned = {"f": "late f", "g": "late g", "test_accuracy": "test accuracy"}
-report.runs_table(numbers, meant, learned, health)
+report.runs_table(page, meant, learned)
 
 # %% [markdown]
 # In the paper's Figure 7 the network learns, and both modes of FedSGM meet the constraint. No reading reproduces this

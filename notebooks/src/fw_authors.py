@@ -134,7 +134,7 @@ pairs = {
     for s, split in kinds.items()
 }
 pairs |= {f"100 users, {split}": f"many_{s}_sto_minus_feddr" for s, split in kinds.items()}
-report.runs_table(numbers, pairs, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, page.health)
+report.runs_table(page, pairs, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"})
 
 # %% tags=["nbval-check-output", "hide-input"]
 rows = authors_rows(10, 10)

@@ -42,7 +42,6 @@ feddr = AuthorsFedDR(common=True, ordered=True)
 cell = "mclr_iid_l2"  # logistic regression, ten classes, the l2 ball
 traces = page.run(**{f"{cell}_fw_lam0.001": fw, f"{cell}_feddr": feddr})
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## What changes
@@ -55,7 +54,7 @@ nets = {"mclr": "logistic regression", "dnn": "60-20-10"}
 kinds = {"iid": "IID", "classes": "three classes"}
 cells = {f"{norm}, {net}, {split}": f"{n}_{s}_{norm}_fw_minus_feddr" for norm in ("l2", "l1") for n, net in nets.items() for s, split in kinds.items()}
 cells |= {f"100 users, {split}": f"many_{s}_sto_minus_feddr" for s, split in kinds.items()}
-report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, health)
+report.runs_table(page, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"})
 
 # %% tags=["nbval-check-output"]
 leads = [numbers[f"{cell}.best"] for cell in cells.values() if f"{cell}.best" in numbers]

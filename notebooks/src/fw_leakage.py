@@ -65,7 +65,6 @@ problem = partial(leak_problem, name=name, network=net)
 gradient = Attacker(net, Whole(), None, page.steps)
 traces = page.run(problem, **{f"{name}_mlp_gradient": gradient})
 numbers = page.numbers
-health = page.health
 where = places(traces)
 
 # %% [markdown]
@@ -128,7 +127,7 @@ measures = {
     "seen": "seeds above 25 dB",
     "steps": "steps to 25 dB",
 }
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # ## The order, by seed
@@ -151,7 +150,7 @@ differences = {
     "l2_minus_l1": "l2 - l1",
     "tensors_minus_l1": "l2, each tensor - l1",
 }
-report.runs_table(numbers, runs, differences, health)
+report.runs_table(page, runs, differences)
 
 # %%
 report.claims_table(page)

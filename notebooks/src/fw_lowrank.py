@@ -55,7 +55,6 @@ page = STUDIES["fw_lowrank"].page(globals())
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)
 traces = page.run(problem, messages_l1=Watched(FedFW(0.01)))
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## What is in a message
@@ -87,7 +86,7 @@ measures = {
     "wire": "error after decoding",
     "bits": "bits",
 }
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -172,7 +171,7 @@ measures = {
     "reached": "reached",
     "shorter": "length, dense / rank one",
 }
-report.runs_table(numbers, runs, measures, health)
+report.runs_table(page, runs, measures)
 
 # %% [markdown]
 # ## Verdict

@@ -79,7 +79,6 @@ for x in page.convex_penalties:
     runs[f"convex_l1_fedfw_L{x:g}"] = FedFW(x)
 traces = page.run(problem, **runs)
 numbers = page.numbers
-health = page.health
 sets = norms(page.params)
 
 # %% [markdown]
@@ -140,10 +139,9 @@ methods |= {
     for lam in page.pair_penalties
 }
 report.runs_table(
-    numbers,
+    page,
     methods,
     {"x": "x at the end", "early": "distance from 1, early", "late": "distance from 1, at the end"},
-    health,
 )
 
 # %% [markdown]
@@ -161,7 +159,7 @@ columns = {
     "smooth": "L",
     "dual": "dual solution",
 }
-report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
+report.runs_table(page, known, columns | {"slope": "gradient at the minimizer"})
 
 # %% [markdown]
 # The last three columns enter the bound (38): the smoothness constant $L$ of the losses, and the norms of a dual
@@ -196,7 +194,7 @@ plot.show(
 # %% tags=["hide-input"]
 runs = {f"{norm}, lambda_0 = {lam:g}": f"convex_{norm}_fedfw_L{lam:g}" for norm in sets for lam in page.convex_penalties}
 shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bound / largest possible", "ratio": "largest share of the bound"}
-report.runs_table(numbers, runs, shown, health)
+report.runs_table(page, runs, shown)
 
 # %% [markdown]
 # *Largest possible* is an upper bound on $F$ in the set: the sum of $\log10$ and the largest difference of two classes'
@@ -221,7 +219,7 @@ gaps = {
     for lam in page.nonconvex_penalties
     for T in page.horizons
 }
-report.runs_table(numbers, gaps, {"least_gap": "smallest gap", "by_most": "bound / largest possible", "ratio": "share of the bound"}, health)
+report.runs_table(page, gaps, {"least_gap": "smallest gap", "by_most": "bound / largest possible", "ratio": "share of the bound"})
 
 # %% tags=["hide-input"]
 sweeps = {
@@ -229,7 +227,7 @@ sweeps = {
     for norm in sets
     for lam in page.nonconvex_penalties
 }
-report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
+report.runs_table(page, sweeps, {"slope": "slope of the gap over T"})
 
 # %% [markdown]
 # *Largest possible* is here a bound on every Frank-Wolfe gap in the set, the diameter times the largest slope of the
@@ -247,7 +245,7 @@ noisy = {
     for norm in sets
     for lam in page.stochastic_penalties
 }
-report.runs_table(numbers, noisy, shown, health)
+report.runs_table(page, noisy, shown)
 
 # %% [markdown]
 # ## Figures 2 and 3: participation
@@ -306,7 +304,7 @@ share_runs = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in pag
 share_runs |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
 share_runs |= {"network on the authors' rows, FedFW": "fedfw_theirs", "network on the authors' rows, FedFW+": "plus_theirs"}
 trends = {text: f"share_{run}" for text, run in share_runs.items()}
-report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"})
+report.runs_table(page, trends, {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"})
 
 # %% [markdown]
 # ### At the paper's scale
@@ -316,7 +314,7 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # %% tags=["hide-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network,")}
 slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"}
-report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
+report.runs_table(store.read_derived("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
 # More rows do not help the network to train: for $\mathtt p<1$ some seeds still end at the accuracy of guessing.
@@ -360,7 +358,7 @@ settings = {
     f"{text}, {norm}": f"penalty_{model}_{norm}" for model, text in models.items() for norm in sets
 }
 report.runs_table(
-    numbers, settings, {"trend_surrogate": "power for the gap of the surrogate", "trend_gap": "power for the gap (11)"}
+    page, settings, {"trend_surrogate": "power for the gap of the surrogate", "trend_gap": "power for the gap (11)"}
 )
 
 # %% [markdown]
@@ -386,11 +384,11 @@ wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
 wrong |= {f"slip{x:g}": f"an error of {x:g}" for x in page.slips}
 wrong |= {f"falling{x:g}": f"an error of {x:g} times the step" for x in page.slips}
 errors = {f"{norm}, {text}": f"wrong_{norm}_{run_name}" for norm in sets for run_name, text in wrong.items()}
-report.runs_table(numbers, errors, {"times": "excess / excess with exact oracles", "more": "excess minus excess with exact oracles"}, health)
+report.runs_table(page, errors, {"times": "excess / excess with exact oracles", "more": "excess minus excess with exact oracles"})
 
 # %% tags=["hide-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}
-report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", "times": "divided by the gap with most steps"}, health)
+report.runs_table(page, lanczos, {"late_gap": "mean gap of the last rounds", "times": "divided by the gap with most steps"})
 
 # %% [markdown]
 # Clients may also ask their oracles with *noise*, as for privacy (the paper's section 3.2 mentions it without an
@@ -402,7 +400,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", 
 
 # %% tags=["hide-input"]
 noisy = {f"{norm}, noise {noise:g}": {"part": "noisy", "norm": norm, "noise": float(noise)} for norm in sets for noise in (0, *page.noises)}
-report.runs_table(numbers, noisy, {"excess": "excess", "missed": "missed", "more": "excess minus excess without noise", "share": "the same by the fall without noise"}, health)
+report.runs_table(page, noisy, {"excess": "excess", "missed": "missed", "more": "excess minus excess without noise", "share": "the same by the fall without noise"})
 
 # %% [markdown]
 # ## Verdicts

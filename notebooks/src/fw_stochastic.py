@@ -73,7 +73,6 @@ runs = {
 }
 traces = page.run(**runs)
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## Table 3
@@ -95,10 +94,10 @@ def apart(protocol):
     return {column_text(c, page.pictures): {**labels_of_cell(c), **minus} for c in COLUMNS_3}
 
 
-report.runs_table(numbers, apart("text"), {"accuracy": "final accuracy", "best": "best accuracy"}, health)
+report.runs_table(page, apart("text"), {"accuracy": "final accuracy", "best": "best accuracy"})
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, apart("code"), {"best": "best accuracy", "accuracy": "final accuracy"})
+report.runs_table(page, apart("code"), {"best": "best accuracy", "accuracy": "final accuracy"})
 
 # %% [markdown]
 # ## At the paper's scale
@@ -110,7 +109,7 @@ differences = {f"{text}, (a) text": labels for text, labels in apart("text").ite
 differences |= {f"{text}, (b) code": labels for text, labels in apart("code").items()}
 at_paper = store.read_derived("fw_stochastic", "paper")
 shown = {"accuracy": "final accuracy", "best": "best accuracy"}
-report.runs_table(at_paper.numbers, differences, shown, at_paper.health)
+report.runs_table(at_paper, differences, shown)
 
 # %% tags=["nbval-check-output", "hide-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values())

@@ -137,7 +137,7 @@ for protocol, name in {"code": "(b) code", "text": "(a) text"}.items():
                 title = f"{ball} {column_text(column, 'mnist')}: {words}, {name}"
                 runs_shown[title] = {**cell, "method": method}
 at_paper = store.read_derived("fw_tables", "paper")
-report.runs_table(at_paper.numbers, runs_shown, {"best": "best test accuracy"}, at_paper.health)
+report.runs_table(at_paper, runs_shown, {"best": "best test accuracy"})
 
 # %% [markdown]
 # ## Is FedFW+ faster?
@@ -157,7 +157,7 @@ for norm, ball in NORMS.items():
     for column in COLUMNS:
         difference = {**labels_of_cell(column, norm), "method": "plus", "minus": "fedfw"}
         faster[f"{ball} {column_text(column, page.pictures)}"] = difference
-report.runs_table(numbers, faster, {"rounds": "rounds of FedFW+ minus rounds of FedFW"})
+report.runs_table(page, faster, {"rounds": "rounds of FedFW+ minus rounds of FedFW"})
 
 # %% tags=["nbval-check-output", "hide-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)

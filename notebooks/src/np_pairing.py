@@ -47,7 +47,6 @@ page = STUDIES["np_pairing"].page(globals())
 hard = TurningFedSGM(lr=page.lr, local_steps=5, participants=20, tolerance=page.tolerance, switch=Hard())
 traces = page.run(partial(paired, shift=0), hard=hard)
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## How far the pairing moves the model
@@ -60,7 +59,7 @@ health = page.health
 # %%
 names = {str(Query.of("run", **labels)): name_of(labels, DEFAULTS) for labels in settings(page.params)}
 measures = {"moved": "moved", "skewness": "skewness", "mixing": "mixing", "turn": "turn", "turn_more": "turn, more"}
-report.runs_table(numbers, names, measures)
+report.runs_table(page, names, measures)
 
 # %% tags=["nbval-check-output"]
 check("hard, all clients, no compression: no model moves", max(numbers["hard.moved"].per_seed) <= 1e-5)

@@ -58,7 +58,6 @@ soft = FedSGM(
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## What changes
@@ -79,12 +78,12 @@ rejudged(page, STUDIES["np_unified"])
 names = {"hard": "hard", "soft": "soft", "hard, all clients": "hard_participants20"}
 names["soft, all clients"] = "soft_participants20"
 measures = {"f": "late f", "g": "late g", "infeasible": "infeasible", "oscillation": "change of g"}
-report.runs_table(numbers, names, measures, health)
+report.runs_table(page, names, measures)
 
 # %%
 names = {f"penalty {rho:g}": f"penalty_rho{rho:g}" for rho in page.rhos}
 names |= {"sharpness 40": "soft"} | {f"sharpness {beta:g}": f"soft_beta{beta:g}" for beta in page.betas}
-report.runs_table(numbers, names, {"f": "late f", "g": "late g", "right": "right"}, health)
+report.runs_table(page, names, {"f": "late f", "g": "late g", "right": "right"})
 
 # %% tags=["nbval-check-output"]
 check("soft switching has the lower late g with 10 of 20 clients", numbers["soft.g"].value < numbers["hard.g"].value)

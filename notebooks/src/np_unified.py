@@ -68,7 +68,6 @@ soft = FedSGM(
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
 numbers = page.numbers
-health = page.health
 usual = defaults(page.params)
 half_of_clients = f"{page.participants} of {CLIENTS}"
 everyone = "all"
@@ -105,7 +104,7 @@ shown |= {f"{mode}, all": name(p, switch=mode, participants=CLIENTS) for mode in
 shown |= {f"{mode}, centralized": name(p, method="SGM", switch=mode) for mode in MODES}
 measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
 measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
-report.runs_table(numbers, shown, measures, health)
+report.runs_table(page, shown, measures)
 
 # %% [markdown]
 # *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late $g$ exceeds
@@ -258,7 +257,7 @@ for rho in page.rhos:
     penalty = {"method": "Penalty-FedAvg", "rho": float(rho), "setting": "tuned"}
     tuned[f"penalty {rho:g}"] = name(p, **penalty)
 columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
-report.runs_table(numbers, tuned, columns, health)
+report.runs_table(page, tuned, columns)
 
 # %% [markdown]
 # A penalty is *right* on a split if it is feasible there with a late $f$ of at most 1.25 times that of soft FedSGM. On

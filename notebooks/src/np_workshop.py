@@ -101,7 +101,6 @@ hard = FedSGM(
 )
 traces = page.run(problem, hard=hard, soft=replace(hard, switch=Soft(page.beta)))
 numbers = page.numbers
-health = page.health
 usual = defaults(page.params)
 
 # %% [markdown]
@@ -136,7 +135,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 report.runs_table(
-    numbers,
+    page,
     {"hard": "hard", "soft": "soft"},
     {
         "violations": "violating rounds",
@@ -145,7 +144,6 @@ report.runs_table(
         "g": "late g",
         "jitter": "std of late g",
     },
-    health,
 )
 
 # %% [markdown]
@@ -212,7 +210,7 @@ for mode in ("hard", "soft"):
     for lr in page.drift_lrs:
         labels = {"switch": mode, "lr": float(lr), "fraction": 1.0, "splits": "drift"}
         runs[f"{mode}, step size {lr:g}"] = name_of(labels, usual)
-report.runs_table(numbers, runs, {"drift": "over the run", "late_drift": "second half"})
+report.runs_table(page, runs, {"drift": "over the run", "late_drift": "second half"})
 
 # %% [markdown]
 # ## Two predictions
@@ -241,10 +239,9 @@ report.runs_table(numbers, runs, {"drift": "over the run", "late_drift": "second
 
 # %% tags=["hide-input"]
 report.runs_table(
-    numbers,
+    page,
     {"P1: share of constraint rounds, hard": "share", "P2: level of g, soft": "level"},
     {"predicted": "predicted", "measured": "measured", "gap": "mean difference"},
-    health,
 )
 
 # %% tags=["hide-input", "nbval-check-output"]

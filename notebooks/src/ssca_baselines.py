@@ -44,7 +44,7 @@ from papers.kit.claims import check
 from papers.kit.quantities import Query
 from papers.ssca.baselines.methods import MomentumSGD
 from papers.ssca.baselines.runs import CHOSEN, DEFAULTS
-from papers.ssca.common import STEPS, digits_problem
+from papers.ssca.common import STEPS, digits_problem, task
 
 plot.theme()
 page = STUDIES["ssca_baselines"].page(globals())
@@ -53,13 +53,7 @@ page = STUDIES["ssca_baselines"].page(globals())
 # ## The experiment
 
 # %%
-problem = partial(
-    digits_problem,
-    data=page.data,
-    clients=page.clients,
-    hidden=page.hidden,
-    evaluate=page.evaluate,
-)
+problem = partial(digits_problem, **task(page.params))
 runs = {}
 for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
@@ -68,7 +62,6 @@ for B in page.batches:
     runs[f"samples_momentum_B{B}"] = MomentumSGD(lr=PowerLaw(a, 0.0), beta=beta, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## Cost against rounds
@@ -102,7 +95,7 @@ for start, text in starts.items():
             for method, name in methods.items():
                 labels = {"draw": "fresh", "start": start, "split": split, "method": method, "B": B}
                 cells[f"{text}, {split}, B = {B}, {name}"] = labels
-report.runs_table(numbers, cells, {"area": "mean cost over the rounds", "cost": "cost at the end"}, health)
+report.runs_table(page, cells, {"area": "mean cost over the rounds", "cost": "cost at the end"})
 
 # %% tags=["hide-input"]
 points = {
@@ -111,7 +104,7 @@ points = {
     for split in ("samples", "features")
     for B in page.batches
 }
-report.runs_table(numbers, points, {"best_a": "step size a", "best_beta": "weight beta"})
+report.runs_table(page, points, {"best_a": "step size a", "best_beta": "weight beta"})
 
 # %% tags=["nbval-check-output"]
 if page.profile == "full":

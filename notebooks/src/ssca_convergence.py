@@ -54,7 +54,7 @@ from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
 from papers.kit.quantities import chosen, curves
-from papers.ssca.common import NUMBERS, STEPS, digits_problem
+from papers.ssca.common import NUMBERS, STEPS, digits_problem, task
 from papers.ssca.convergence.quantities import LOOKS
 from papers.ssca.convergence.quantities import shown as with_best_steps
 from papers.ssca.convergence.runs import DEFAULTS, halves
@@ -66,20 +66,13 @@ page = STUDIES["ssca_convergence"].page(globals())
 # ## The experiment
 
 # %%
-problem = partial(
-    digits_problem,
-    data=page.data,
-    clients=page.clients,
-    hidden=page.hidden,
-    evaluate=page.evaluate,
-)
+problem = partial(digits_problem, **task(page.params))
 runs = {}
 for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     runs[f"samples_ssca_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # With samples split, $B$ is the batch size of one client. With features split, all clients use one batch, whose size
@@ -140,7 +133,7 @@ costs = {f"cost_{r}": f"t = {r}" for r in looks}
 alone = {f"Algorithm 1, B = {b}": f"samples_ssca_B{b}" for b in shown}
 alone |= {f"SGD, B = {b}": f"samples_sgd_B{b}" for b in shown}
 half = {f"SGD, B = {b}, E = 2": f"samples_sgd2_B{b}" for b in halves(shown)}
-report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
+report.runs_table(page, alone | half, costs | {"area": "mean over rounds", "accuracy": "final accuracy"})
 
 # %% [markdown]
 # ## Features split: Figure 3
@@ -160,7 +153,7 @@ plot.show(
 # %% tags=["hide-input"]
 rows = {f"Algorithm 3, B = {page.params['clients'] * b}": f"features_ssca_B{b}" for b in shown}
 rows |= {f"SGD, B = {page.params['clients'] * b}": f"features_sgd_B{b}" for b in shown}
-report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
+report.runs_table(page, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"})
 
 # %% [markdown]
 # The cost of SSCA minus that of SGD, for both splits:
@@ -168,14 +161,14 @@ report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy"
 # %% tags=["hide-input"]
 apart = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_minus_sgd" for s in ("samples", "features") for b in shown}
 apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_minus_sgd2" for b in shown}
-report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
+report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
 # The cost of SSCA with features split minus that with samples split, from the same start:
 
 # %% tags=["hide-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_ssca_B{b}_minus_samples" for b in shown}
-report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
+report.runs_table(page, both, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
 # ## Another start
@@ -188,7 +181,7 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 small = min(page.batches)
 start = {"": "as above", "he_": "He's"}
 apart = {f"{split}, start {x}": f"{prefix}{split}_ssca_B{small}_minus_sgd" for split in ("samples", "features") for prefix, x in start.items()}
-report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
+report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
 # So SSCA is slower than SGD from the first start; from He's start, the order is open.
@@ -202,7 +195,7 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 # %% tags=["hide-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
 rows = {f"{x}, B = {b if 'samples' in method else page.params['clients'] * b}": f"{method}_B{b}" for x, method in kinds.items() for b in shown}
-report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
+report.runs_table(page, rows, {"up": "to the server", "down": "from the server", "between": "between clients"})
 
 # %% [markdown]
 # The abstract promises lower communication costs ({claim}`ssca/C14`). A round of SSCA sends as much as one of SGD, so
@@ -215,7 +208,7 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 less = {f"{split} split, B = {b}": f"later_{split}_ssca_B{b}_minus_sgd" for split in ("samples", "features") for b in shown}
 less |= {f"samples split, B = {b}, against SGD with E = 2": f"later_samples_ssca_B{b}_minus_sgd2" for b in shown}
 less = {text: run for text, run in less.items() if f"{run}.sent_to_half" in numbers}
-report.runs_table(numbers, less, {"sent_to_half": "until half of the cost of guessing", "sent_to_quarter": "until a quarter of it"})
+report.runs_table(page, less, {"sent_to_half": "until half of the cost of guessing", "sent_to_quarter": "until a quarter of it"})
 
 # %% [markdown]
 # The checks compare the messages of a recorded round with the paper's list. (What the messages reveal is in a
@@ -261,7 +254,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_minus_plain" for s in ("samples", "features") for b in shown}
-report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
+report.runs_table(page, bias, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
 # The table shows the cost of the debiased version minus that of the printed one with the same seed: mean and 95 %

@@ -56,7 +56,7 @@ from papers.kit import plot, report
 from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.ssca.checks import conditions
-from papers.ssca.common import STEPS
+from papers.ssca.common import STEPS, task
 from papers.ssca.long.claims import TENTH, THIRDS
 from papers.ssca.long.problem import long_problem
 from papers.ssca.long.runs import DEFAULTS, VALID
@@ -68,21 +68,13 @@ page = STUDIES["ssca_long"].page(globals())
 # ## The experiment
 
 # %%
-problem = partial(
-    long_problem,
-    also="gradient",
-    data=page.data,
-    clients=page.clients,
-    hidden=page.hidden,
-    evaluate=page.evaluate,
-)
+problem = partial(long_problem, also="gradient", **task(page.params))
 runs = {}
 for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     runs[f"ssca_paper_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
 traces = page.run(problem, **runs)
 numbers = page.numbers
-health = page.health
 kinds = {"paper": "the paper's steps", "valid": "valid steps"}
 
 # %% [markdown]
@@ -136,7 +128,7 @@ plot.show(
 still = {k: v for k, v in runs.items() if f"{v}.fall" in numbers}
 stationary = {"gradient": "gradient at the end", "gradient_share": "share of its start"}
 stationary |= {f"gradient_{third}": f"mean in the {third} third" for third in THIRDS}
-report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the second half"})
+report.runs_table(page, still, stationary | {"fall": "log-log slope in the second half"})
 
 # %% [markdown]
 # ## The constraint
@@ -170,7 +162,7 @@ forms |= {f"c from {c:g}": f"c{c:g}" for c in page.penalties}
 limits = {f"U = {u:g}, {k}": f"limit_{v}_U{u:g}" for u in page.levels for k, v in forms.items()}
 above = {"violation_early": "F - U at T = 100", "violation_end": "F - U at the end"}
 above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
-report.runs_table(numbers, limits, above, health)
+report.runs_table(page, limits, above)
 
 # %% [markdown]
 # *Multiplier* and *slack* are means over the last `patience` rounds. With the penalty $10^5$ from the start, the
@@ -226,7 +218,7 @@ growing = {
 slacks = {"slack_first": "slack in the first period", "slack_end": "slack in the last period"}
 slacks |= {"penalty_end": "last c", "nu_end": "last multiplier"}
 slacks |= {"violation_patience": "F - U after the first period", "violation_end": "F - U at the end"}
-report.runs_table(numbers, growing, slacks, health)
+report.runs_table(page, growing, slacks)
 
 # %% [markdown]
 # ## Verdicts

@@ -57,7 +57,7 @@ from fedlib.solvers.interior_point import best_response
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.ssca.common import SPLITS, STEPS, digits_problem
+from papers.ssca.common import SPLITS, STEPS, digits_problem, task
 from papers.ssca.tradeoff.runs import DEFAULTS
 
 plot.theme()
@@ -67,13 +67,7 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 # ## The experiment
 
 # %%
-problem = partial(
-    digits_problem,
-    data=page.data,
-    clients=page.clients,
-    hidden=page.hidden,
-    evaluate=page.evaluate,
-)
+problem = partial(digits_problem, **task(page.params))
 rho, gamma = STEPS[page.batch]
 limit = ConstrainedSSCA(
     tau=0.1,
@@ -88,7 +82,6 @@ limit = ConstrainedSSCA(
 runs = {f"samples_limit_U{u:g}": replace(limit, levels=u) for u in page.levels}
 traces = page.run(problem, **runs)
 numbers = page.numbers
-health = page.health
 
 # %% [markdown]
 # ## Figure 4: norm against cost
@@ -126,7 +119,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
-report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
+report.runs_table(page, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"})
 
 # %% [markdown]
 # The next tables show rank correlations over the values of $\lambda$ or $U$, as means over the seeds.
@@ -134,11 +127,11 @@ report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "
 # %% tags=["hide-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
 order |= {f"{split}, by U": f"{split}_limit" for split in SPLITS}
-report.runs_table(numbers, order, {"order": "cost and squared norm"}, health)
+report.runs_table(page, order, {"order": "cost and squared norm"})
 
 # %% tags=["hide-input"]
 by_level = {split: f"{split}_limit" for split in SPLITS}
-report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
+report.runs_table(page, by_level, {"accuracy_order": "U and test accuracy"})
 
 # %% [markdown]
 # On a hundred seeds, the rank correlation of cost and squared norm is
@@ -195,7 +188,7 @@ plot.show(
 theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in page.theorem_levels}
 at_end = {"cost": "cost F", "nu": "multiplier", "slope": "gradient of F"}
 at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
-report.runs_table(numbers, theorem, at_end, health)
+report.runs_table(page, theorem, at_end)
 
 # %% [markdown]
 # *Share* is the norm of the gradient of (27) divided by that of the gradient of $F$. The theorem is about exact

@@ -12,8 +12,9 @@ from papers.kit import earlier, forest, parts
 from papers.kit.claims import Claim
 from papers.kit.display import displayed
 from papers.kit.numbers import Number
-from papers.kit.quantities import Labels, Quantities, name_of
+from papers.kit.quantities import Labels, name_of
 from papers.kit.rules import Numbers, Outcome
+from papers.kit.store import Derived
 from papers.kit.study import Page
 
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
@@ -101,16 +102,14 @@ def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> s
 
 
 def runs_table(
-    numbers: Quantities,
-    runs: Mapping[str, str | Labels],
-    measures: Mapping[str, str],
-    health: Mapping[str, str] = {},
+    page: Page | Derived, runs: Mapping[str, str | Labels], measures: Mapping[str, str]
 ) -> pd.DataFrame:
     """Chosen measures of chosen runs: titles down, measures across, each with its interval.
 
-    A run is given by its name or by its labels; one that lacks a measure has no row. With their
-    health a last column says of the runs that are not healthy what is wrong.
+    The numbers are those of a page or stored ones. A run is given by its name or by its labels; one
+    that lacks a measure has no row. If some are not healthy, a last column says what is wrong.
     """
+    numbers = page.numbers
     rows = {}
     wrong = {}
     for title, run in runs.items():
@@ -121,7 +120,7 @@ def runs_table(
         rows[title] = {
             with_unit(text, numbers[key]): unbroken(numbers[key]) for key, text in keys.items()
         }
-        wrong[title] = health.get(name, "")
+        wrong[title] = page.health.get(name, "")
     if any(wrong.values()):
         for title, row in rows.items():
             row["not healthy"] = wrong[title]

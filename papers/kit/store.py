@@ -389,7 +389,7 @@ def config_of(path: Path) -> dict[str, Any]:
 class Derived(NamedTuple):
     """What was derived from a study's runs: numbers, what is wrong with each run, runs' marks."""
 
-    numbers: Mapping[Any, Number]
+    numbers: Quantities
     health: dict[str, str]
     runs: dict[str, str]
 
@@ -405,7 +405,7 @@ def read_derived(study: str, profile: str = "full") -> Derived:
 @archive.cached
 def _read_derived(path: Path) -> Derived:
     if path.parent.name == PAPER and not archive.exists(path):
-        return Derived({}, {}, {})
+        return Derived(Quantities({}, {}), {}, {})
     stored = archive.read(path)
     numbers = Quantities.from_json(stored["numbers"], stored["defaults"])
     return Derived(numbers, stored["health"], stored["runs"])

@@ -133,9 +133,7 @@ def test_every_table_is_numbered_and_called_by_its_heading(extension):
     kept = "<table><caption>Its own</caption></table>"
     picture = '<table class="forest-plot"></table>'
     printed = '<table class="dataframe printed-values"></table>'
-    body = (
-        f"<h2>There{sign}</h2>{plain}{plain}{settings}{picture}<h3>Here</h3>{kept}{plain}"
-    )
+    body = f"<h2>There{sign}</h2>{plain}{plain}{settings}{picture}<h3>Here</h3>{kept}{plain}"
     page = extension("fedbook_captions").with_captions(body + printed)
     assert re.findall("<caption>(.*?)</caption>", page) == [
         "<b>Table 1.</b> There",

@@ -175,9 +175,8 @@ def test_a_run_that_does_not_train_is_not_judged_at_any_scale(toy):
 
 def test_a_page_shows_the_papers_setting_where_it_is_stored(toy):
     def shown():
-        numbers = store.read_numbers("own", "paper")
         runs = {"small": "E2_0.1", "other": "E1_0.1"}
-        return report.runs_table(numbers, runs, {"f": "f"})
+        return report.runs_table(store.read_derived("own", "paper"), runs, {"f": "f"})
 
     assert shown().empty
     at_paper(toy, "E2_*")

@@ -135,11 +135,7 @@ def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():
     assert [*health.values()] == ["", "dead: loss constant from round 6", ""]
     number = next(iter(store.read_numbers("np_workshop").values()))
     numbers = {f"{run}.x": number for run in traces}
-    marked = report.runs_table(numbers, {"A": "a", "B": "b"}, {"x": "x"}, health)
+    derived = store.Derived(numbers, health, {})
+    marked = report.runs_table(derived, {"A": "a", "B": "b"}, {"x": "x"})
     assert marked["not healthy"].tolist() == ["dead: loss constant from round 6", ""]
-    assert "not healthy" not in report.runs_table(
-        numbers,
-        {"B": "b"},
-        {"x": "x"},
-        health,
-    )
+    assert "not healthy" not in report.runs_table(derived, {"B": "b"}, {"x": "x"})
