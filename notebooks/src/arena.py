@@ -38,7 +38,8 @@ page = STUDIES["arena"].page(globals())
 # If you change this cell, the results below change.
 
 # %%
-traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
+# the grids of rule 3; a keyword with the name of a run gives it another algorithm
+traces = page.run()
 numbers = page.numbers
 health = page.health
 
@@ -109,11 +110,27 @@ for p in tables.problems(numbers):
 
 # %% tags=["nbval-check-output", "hide-input"]
 ranked_problems = tables.problems(numbers)
-check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in ranked_problems))
+check(
+    "every residual of an optimum is below 1e-5",
+    all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in ranked_problems),
+)
 if page.profile == "full":
     chosen, edges, corners = tables.on_edges(numbers, page.grid)
-    check("most chosen configurations with two parameters lie on an edge", 2 * edges > chosen, f"{edges} of {chosen}, {corners} in a corner")
-check("no problem has two methods that are first", all(sum(tables.standing(numbers, p, m) in ("winner", "first") for m in tables.ranked(numbers, p)) <= 1 for p in ranked_problems))
+    check(
+        "most chosen configurations with two parameters lie on an edge",
+        2 * edges > chosen,
+        f"{edges} of {chosen}, {corners} in a corner",
+    )
+check(
+    "no problem has two methods that are first",
+    all(
+        sum(
+            tables.standing(numbers, p, m) in ("winner", "first") for m in tables.ranked(numbers, p)
+        )
+        <= 1
+        for p in ranked_problems
+    ),
+)
 
 # %% [markdown]
 # ```{provenance} arena

@@ -174,7 +174,10 @@ check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
 if page.profile != "quick":
     reached = (traces["soft_no_constraint"].metrics["reward"].max(1) >= 195).all()
     check("without the constraint every seed reaches a reward of 195", reached)
-    check("without the constraint the mean cost is above 60", numbers["soft_no_constraint.cost"].low > 60)
+    check(
+        "without the constraint the mean cost is above 60",
+        numbers["soft_no_constraint.cost"].low > 60,
+    )
 never = (traces["soft_no_constraint"].info["sigma"] == 0).all()
 check("with an infinite threshold no round works on the cost", never)
 
@@ -209,8 +212,25 @@ ends = numbers.by_seed(final, ["training", "fraction", "bits", "states"], switch
 rows = {name_of(labels, usual): text for labels, text, *_ in TABLE_1}
 ends = plot.worded(ends, run=rows).rename(columns={"run": "row"})
 order = [*ends["row"].cat.categories]
-grid = sns.catplot(ends, kind="swarm", x="value", y="row", hue="row", col="metric", sharex=False, size=3, legend=False)
-line = {"errorbar": plot.interval, "marker": "|", "linestyle": "none", "color": "gray", "capsize": 0.25, "linewidth": 1.5}
+grid = sns.catplot(
+    ends,
+    kind="swarm",
+    x="value",
+    y="row",
+    hue="row",
+    col="metric",
+    sharex=False,
+    size=3,
+    legend=False,
+)
+line = {
+    "errorbar": plot.interval,
+    "marker": "|",
+    "linestyle": "none",
+    "color": "gray",
+    "capsize": 0.25,
+    "linewidth": 1.5,
+}
 grid.map_dataframe(sns.pointplot, x="value", y="row", order=order, **line)
 for number, ax in enumerate(grid.axes[0]):
     printed = [row[4 + number] for row in TABLE_1 if row[1] in order]
@@ -228,11 +248,18 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-rows = {"none (float32)": "soft", "float16": "soft_bits16", "float8": "soft_bits8", "float4": "soft_bits4"}
+rows = {
+    "none (float32)": "soft",
+    "float16": "soft_bits16",
+    "float8": "soft_bits8",
+    "float4": "soft_bits4",
+}
 rows |= {"Top-K 0.5": "soft_fraction0.5", "Top-K 0.25": "soft_fraction0.25"}
 rows |= {f"none, damping {damping:g}": f"soft_damping{damping:g}" for damping in page.calibration}
 least = f"damping{page.calibrated:g}"
-rows |= {f"Top-K {k:g}, damping {page.calibrated:g}": f"soft_fraction{k:g}_{least}" for k in (0.5, 0.25)}
+rows |= {
+    f"Top-K {k:g}, damping {page.calibrated:g}": f"soft_fraction{k:g}_{least}" for k in (0.5, 0.25)
+}
 early = {"reward100": "reward, round 100", "cost100": "cost, round 100"}
 report.runs_table(page, rows, early | measures)
 
@@ -240,7 +267,9 @@ report.runs_table(page, rows, early | measures)
 # ## Figure 4: participation
 
 # %%
-shown = page.curves(["participants"], usual, switch="soft", fraction=0.5).sort_values("participants")
+shown = page.curves(["participants"], usual, switch="soft", fraction=0.5).sort_values(
+    "participants"
+)
 shown["clients a round"] = shown["participants"].map("{:g}".format)
 means = plot.over_seeds(shown, both, around=0.2)
 grid = sns.relplot(means, hue="clients a round", col="metric", palette=plot.SWEEP, **plot.LINES)
@@ -277,7 +306,9 @@ dampings = [*sorted(page.calibration), *page.dampings]
 swept = {f"damping {damping:g}": f"soft_damping{damping:g}" for damping in dampings}
 swept |= {f"damping {page.damping:g}, beta {page.beta:g}": "soft"}
 swept |= {f"beta {beta:g}": f"soft_beta{beta:g}" for beta in page.betas}
-report.runs_table(page, swept, {"reward": "reward", "cost": "cost", "success": "share that succeeds"})
+report.runs_table(
+    page, swept, {"reward": "reward", "cost": "cost", "success": "share that succeeds"}
+)
 
 # %% tags=["hide-input", "nbval-check-output"]
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())

@@ -105,11 +105,19 @@ rows = {"none (float32)": {"switch": "soft"}}
 rows |= {f"float{bits}": {"switch": "soft", "bits": bits} for bits in page.formats}
 for fraction in page.fractions:
     for topk, text in ways.items():
-        rows[f"Top-K {fraction:g}, {text}"] = {"switch": "soft", "fraction": float(fraction), "topk": topk}
+        rows[f"Top-K {fraction:g}, {text}"] = {
+            "switch": "soft",
+            "fraction": float(fraction),
+            "topk": topk,
+        }
 rows["none, all clients"] = {"switch": "soft", "participants": page.clients}
 rows["centralized"] = {"switch": "soft", "training": "central", "states": STATES * page.clients}
-measures = {f"{name}{at}": f"{name}, round {at}" for at in (100, 500) for name in ("reward", "cost")}
-report.runs_table(page, rows, measures | {"success": "share that succeeds", "first": "first success"})
+measures = {
+    f"{name}{at}": f"{name}, round {at}" for at in (100, 500) for name in ("reward", "cost")
+}
+report.runs_table(
+    page, rows, measures | {"success": "share that succeeds", "first": "first success"}
+)
 
 # %% [markdown]
 # A seed *succeeds* if it ends with a reward of at least 190 and a cost of at most 30. With seven of ten clients, the row
@@ -119,8 +127,14 @@ report.runs_table(page, rows, measures | {"success": "share that succeeds", "fir
 if page.profile == "full":
     cut = {k: numbers[Query.of("area", switch="soft", fraction=0.5, topk=k)] for k in ways}
     whole = numbers[Query.of("area", switch="soft")]
-    check("half of the policy gradient earns less over the run than no compression", cut["gradient"].high < whole.value)
-    check("half of a message without feedback does not, at this number of seeds", cut["update"].high > whole.value)
+    check(
+        "half of the policy gradient earns less over the run than no compression",
+        cut["gradient"].high < whole.value,
+    )
+    check(
+        "half of a message without feedback does not, at this number of seeds",
+        cut["update"].high > whole.value,
+    )
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())
 check("switching weights lie in [0, 1]", inside)
 

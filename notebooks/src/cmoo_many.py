@@ -80,7 +80,9 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 
 # %%
 shown = page.curves(["tasks", "method"], DEFAULTS)
-shown = plot.worded(shown, tasks={name: f"{count} tasks" for name, count in SETS.items()}, method=METHODS)
+shown = plot.worded(
+    shown, tasks={name: f"{count} tasks" for name, count in SETS.items()}, method=METHODS
+)
 shown["accuracy"] *= 100
 means = plot.over_seeds(shown, {"accuracy": "mean test accuracy (%)"})
 grid = sns.relplot(means, hue="method", col="tasks", **plot.LINES)
@@ -114,14 +116,24 @@ report.runs_table(page, runs, measures)
 
 # %% tags=["hide-input"]
 leads = {f"{t} tasks": {"tasks": s} for s, t in SETS.items()}
-columns = {"gap": "equal rounds", "gap_upload": "equal uploads", "upload_ratio": "uploads, FSMGDA / FedCMOO"}
+columns = {
+    "gap": "equal rounds",
+    "gap_upload": "equal uploads",
+    "upload_ratio": "uploads, FSMGDA / FedCMOO",
+}
 report.runs_table(page, leads, columns)
 
 # %% tags=["hide-input", "nbval-check-output"]
 ours = {s: traces[f"{s}_fedcmoo"].metrics["accuracy"] for s in SETS}
 uploads = {s: numbers[f"{s}.upload_ratio"].value / (t / 2) for s, t in SETS.items()}
-check("FSMGDA uploads M / 2 times as much as FedCMOO, within 6 %", max(abs(x - 1) for x in uploads.values()) < 0.06)
-check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:, 0]).all() for x in ours.values()))
+check(
+    "FSMGDA uploads M / 2 times as much as FedCMOO, within 6 %",
+    max(abs(x - 1) for x in uploads.values()) < 0.06,
+)
+check(
+    "FedCMOO's accuracy rises for 2, 5 and 40 tasks",
+    all((x[:, -1] > x[:, 0]).all() for x in ours.values()),
+)
 
 # %% [markdown]
 # ## Verdicts

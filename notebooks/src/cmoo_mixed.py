@@ -80,7 +80,12 @@ plot.show(
 
 # %% tags=["hide-input"]
 rows = {text: {"method": name} for name, text in MIXED.items()}
-measures = {"accuracy_1": "first digit", "accuracy_2": "second digit", "gap": "first minus second", "worst": "worse digit"}
+measures = {
+    "accuracy_1": "first digit",
+    "accuracy_2": "second digit",
+    "gap": "first minus second",
+    "worst": "worse digit",
+}
 report.runs_table(page, rows, measures)
 
 # %% [markdown]
@@ -89,7 +94,10 @@ report.runs_table(page, rows, measures)
 # %% tags=["nbval-check-output"]
 if page.profile == "full":
     worst = {name: numbers[Query.of("worst", method=name)] for name in MIXED}
-    check("FedCMOO's worse digit is above that of the plain average", worst["fedcmoo"].low > worst["scalarized"].value)
+    check(
+        "FedCMOO's worse digit is above that of the plain average",
+        worst["fedcmoo"].low > worst["scalarized"].value,
+    )
     check("FSMGDA trains both digits to 75 % or more", min(worst["fsmgda"].per_seed) > 75)
 
 # %% [markdown]

@@ -94,8 +94,15 @@ per_round = numbers.by_seed({"upload": "upload"}, ["method"]).set_index("run")["
 shown["uploaded (model size x clients of a round)"] = shown["round"] * shown["run"].map(per_round)
 x = ["round", "uploaded (model size x clients of a round)"]
 both = shown.melt(["run", "method", "seed", "loss"], x, "against", "x")
-look = {"markers": True, "dashes": False, "estimator": None, "facet_kws": {"sharex": False, "legend_out": False}}
-grid = sns.relplot(both, kind="line", x="x", y="loss", hue="method", style="method", col="against", **look)
+look = {
+    "markers": True,
+    "dashes": False,
+    "estimator": None,
+    "facet_kws": {"sharex": False, "legend_out": False},
+}
+grid = sns.relplot(
+    both, kind="line", x="x", y="loss", hue="method", style="method", col="against", **look
+)
 for label, ax in grid.axes_dict.items():
     ax.set_xlabel(label)
 grid.set_ylabels("mean test loss of 11 targets")
@@ -120,10 +127,24 @@ plot.show(
 # saves a factor of about $M/2$, as long as $M^2$ is small against $d$.
 
 # %%
-counted = plot.worded(numbers.by_seed({"upload": "upload of a client and round (d)"}, ["method", "objectives"]), method=METHODS)
-grid = sns.relplot(counted, x="objectives", y="value", hue="method", style="method", kind="line", markers=True)
+counted = plot.worded(
+    numbers.by_seed({"upload": "upload of a client and round (d)"}, ["method", "objectives"]),
+    method=METHODS,
+)
+grid = sns.relplot(
+    counted, x="objectives", y="value", hue="method", style="method", kind="line", markers=True
+)
 on_qm9 = counted[counted["objectives"].isna()].assign(objectives=len(TASKS))
-sns.scatterplot(on_qm9, x="objectives", y="value", hue="method", s=110, facecolors="none", legend=False, ax=grid.ax)
+sns.scatterplot(
+    on_qm9,
+    x="objectives",
+    y="value",
+    hue="method",
+    s=110,
+    facecolors="none",
+    legend=False,
+    ax=grid.ax,
+)
 grid.set_xlabels("objectives M")
 plot.log_ticks(grid.ax, sorted(counted["objectives"].dropna().unique()))
 note(grid.figure, traces)
@@ -143,10 +164,19 @@ up = {m: numbers[f"{m}.upload"].value for m in ("fsmgda", "fedcmoo", "pref")}
 starts = {numbers[f"{m}.start"].value for m in up}
 check("all methods start from the same model", len(starts) == 1)
 check("FSMGDA uploads 11 d a client and round on QM9", abs(up["fsmgda"] - 11) < 1e-9)
-check("FedCMOO and FedCMOO-Pref upload 2 d, within 1 %", all(abs(up[m] - 2) < 0.02 for m in ("fedcmoo", "pref")))
-check("FedCMOO-Pref uploads eleven numbers more than FedCMOO", round((up["pref"] - up["fedcmoo"]) * 617_675) == 11)
+check(
+    "FedCMOO and FedCMOO-Pref upload 2 d, within 1 %",
+    all(abs(up[m] - 2) < 0.02 for m in ("fedcmoo", "pref")),
+)
+check(
+    "FedCMOO-Pref uploads eleven numbers more than FedCMOO",
+    round((up["pref"] - up["fedcmoo"]) * 617_675) == 11,
+)
 if 2 in page.objectives:
-    check("with two objectives the uploads differ by less than 5 %", abs(numbers["objectives2.ratio"].value - 1) < 0.05)
+    check(
+        "with two objectives the uploads differ by less than 5 %",
+        abs(numbers["objectives2.ratio"].value - 1) < 0.05,
+    )
 
 # %% [markdown]
 # ## Verdicts

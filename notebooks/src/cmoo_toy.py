@@ -181,7 +181,11 @@ def over_limit(tau, T):
 
 
 times = over_limit(1, 3)
-check("tau T = 3: eta_c of the corollary exceeds the limit of Lemma 7", times > 1, f"{times:.2f} times")
+check(
+    "tau T = 3: eta_c of the corollary exceeds the limit of Lemma 7",
+    times > 1,
+    f"{times:.2f} times",
+)
 try:
     bounds.corollary(bounds.Setting(b=1.0, tau=1, T=3))
 except ValueError as error:

@@ -74,9 +74,7 @@ page = STUDIES["fairness"].page(globals())
 # If you change this cell, the results below change.
 
 # %%
-problem = partial(
-    adult, clients=page.clients, alpha=page.alpha, stand_in_rows=page.stand_in_rows
-)
+problem = partial(adult, clients=page.clients, alpha=page.alpha, stand_in_rows=page.stand_in_rows)
 work = {"lr": page.lr, "local_steps": page.local_steps}
 work |= {"participants": page.participants, "batch_size": page.batch}
 hard = FedSGM(**work, tolerance=page.tolerance, switch=Hard())
@@ -105,7 +103,10 @@ print(source(traces))
 # %% tags=["hide-input", "nbval-check-output"]
 answers = torch.tensor([[3.0, 4.0, 1.0, 4.0], [1.0, 4.0, 3.0, 4.0]])  # sum, count of men; of women
 single_gaps = [combine_gaps(a.unsqueeze(0))[0] for a in answers]
-check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum(single_gaps) / 2 == 0.5)
+check(
+    "two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5",
+    sum(single_gaps) / 2 == 0.5,
+)
 check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
 
 # %% [markdown]
@@ -133,7 +134,9 @@ check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] ==
 shown = page.curves(["training", "method", "rho", "dual"], defaults(page.params))
 knob = shown["rho"].fillna(shown["dual"])
 shown["run of"] = shown["method"] + knob.map(" {:g}".format).where(knob.notna(), "")
-best = numbers.rows("rho", ["training"], method="penalty", setting="tuned").set_index("training")["value"]
+best = numbers.rows("rho", ["training"], method="penalty", setting="tuned").set_index("training")[
+    "value"
+]
 main = shown[(shown["method"] != "penalty") | (shown["rho"] == shown["training"].map(best))]
 means = plot.over_seeds(main, {"f": "training loss f", "g": "gap of mean outputs g"})
 grid = sns.relplot(means, hue="run of", row="training", col="metric", **plot.LINES)
@@ -199,7 +202,10 @@ report.runs_table(page, settings, ends)
 
 # %%
 ends = late_values(shown[shown["method"] != "fedavg"], "f", "g")
-views = {"all methods": (None, None), "methods that keep the level": ((0.33, 0.41), (0, 1.3 * page.tolerance))}
+views = {
+    "all methods": (None, None),
+    "methods that keep the level": ((0.33, 0.41), (0, 1.3 * page.tolerance)),
+}
 both = pd.concat([ends.assign(view=view) for view in views], ignore_index=True)
 axes = {"facet_kws": {"sharex": False, "sharey": False}}
 grid = sns.relplot(both, x="f", y="g", hue="run of", style="training", col="view", **axes)
@@ -237,7 +243,13 @@ plot.show(
 # steps, and both. An epoch has as many minibatches as one pass over a client of mean size.
 
 # %% tags=["hide-input"]
-texts = ["2 steps", "2 epochs", "2 Adam steps", "2 Adam epochs", "2 Adam epochs, each client's own sign"]
+texts = [
+    "2 steps",
+    "2 epochs",
+    "2 Adam steps",
+    "2 Adam epochs",
+    "2 Adam epochs, each client's own sign",
+]
 meant = {}
 for number, text in enumerate(texts):
     for method in ("fedavg", "hard", "soft"):
@@ -271,14 +283,33 @@ report.runs_table(page, meant, learned)
 level = 1.05 * page.tolerance
 late = {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
 smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
-check("the mean late gaps of hard and soft FedSGM are at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
-slow = [numbers[f"{m}_lr{page.printed_lr:g}.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
-check("at step 1e-4 no mean late test accuracy is 0.005 above that of the majority class", max(slow) < numbers["majority"].value + 0.005)
+check(
+    "the mean late gaps of hard and soft FedSGM are at most 1.05 epsilon",
+    max(late["hard"], late["soft"]) <= level,
+)
+slow = [
+    numbers[f"{m}_lr{page.printed_lr:g}.test_accuracy"].value for m in ("hard", "soft", "fedavg")
+]
+check(
+    "at step 1e-4 no mean late test accuracy is 0.005 above that of the majority class",
+    max(slow) < numbers["majority"].value + 0.005,
+)
 if page.profile != "quick":
-    check("without the constraint the mean late gap is above twice the level", late["fedavg"] > 2 * level)
-    check("the mean late gap of soft FedSGM is below that of hard FedSGM", late["soft"] < late["hard"])
-    check("the smallest penalty ends above the level, the largest below it", late[smallest] > level > late[largest])
-    check("hard FedSGM's mean late test accuracy is 0.02 above that of the majority class", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
+    check(
+        "without the constraint the mean late gap is above twice the level",
+        late["fedavg"] > 2 * level,
+    )
+    check(
+        "the mean late gap of soft FedSGM is below that of hard FedSGM", late["soft"] < late["hard"]
+    )
+    check(
+        "the smallest penalty ends above the level, the largest below it",
+        late[smallest] > level > late[largest],
+    )
+    check(
+        "hard FedSGM's mean late test accuracy is 0.02 above that of the majority class",
+        numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02,
+    )
 
 # %% [markdown]
 # ## Verdicts

@@ -134,12 +134,20 @@ pairs = {
     for s, split in kinds.items()
 }
 pairs |= {f"100 users, {split}": f"many_{s}_sto_minus_feddr" for s, split in kinds.items()}
-report.runs_table(page, pairs, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"})
+report.runs_table(
+    page,
+    pairs,
+    {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"},
+)
 
 # %% tags=["nbval-check-output", "hide-input"]
 rows = authors_rows(10, 10)
 counts = rows.y.bincount().tolist()
-check("ten users have the rows of the authors' generator", rows.sizes[:3] == (9545, 855, 2180), f"{len(rows.y)} rows")
+check(
+    "ten users have the rows of the authors' generator",
+    rows.sizes[:3] == (9545, 855, 2180),
+    f"{len(rows.y)} rows",
+)
 check("ten users have the labels of this generator", counts[:3] == [17913, 1645, 477])
 
 # %% [markdown]

@@ -52,13 +52,25 @@ rejudged(page, STUDIES["fw_authors"])
 # %%
 nets = {"mclr": "logistic regression", "dnn": "60-20-10"}
 kinds = {"iid": "IID", "classes": "three classes"}
-cells = {f"{norm}, {net}, {split}": f"{n}_{s}_{norm}_fw_minus_feddr" for norm in ("l2", "l1") for n, net in nets.items() for s, split in kinds.items()}
+cells = {
+    f"{norm}, {net}, {split}": f"{n}_{s}_{norm}_fw_minus_feddr"
+    for norm in ("l2", "l1")
+    for n, net in nets.items()
+    for s, split in kinds.items()
+}
 cells |= {f"100 users, {split}": f"many_{s}_sto_minus_feddr" for s, split in kinds.items()}
-report.runs_table(page, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"})
+report.runs_table(
+    page,
+    cells,
+    {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"},
+)
 
 # %% tags=["nbval-check-output"]
 leads = [numbers[f"{cell}.best"] for cell in cells.values() if f"{cell}.best" in numbers]
-check("every lead is paired split by split", leads and all(len(lead.per_seed) == len(page.seeds) for lead in leads))
+check(
+    "every lead is paired split by split",
+    leads and all(len(lead.per_seed) == len(page.seeds) for lead in leads),
+)
 
 # %% [markdown]
 # ## All printed values

@@ -96,7 +96,8 @@ answers = {
     for x in (-0.9, 0.0, 0.9)
 }
 check(
-    "the mean of the answers is 0 at -0.9, 0 and 0.9", all(sum(two) == 0 for two in answers.values())
+    "the mean of the answers is 0 at -0.9, 0 and 0.9",
+    all(sum(two) == 0 for two in answers.values()),
 )
 
 # %%
@@ -106,7 +107,12 @@ curves["penalty"] = curves["L"].map("{:g}".format, na_action="ignore")
 
 shown = curves[curves["part"] == "pair"].copy()
 shown["run with"] = ("λ₀ = " + shown["penalty"]).fillna("naive, " + shown["step"] + " step")
-panels = {"naive": "FedFW", "fedfw": "FedFW", "plus": "FedFW+", "code": "variant of the published code"}
+panels = {
+    "naive": "FedFW",
+    "fedfw": "FedFW",
+    "plus": "FedFW+",
+    "code": "variant of the published code",
+}
 means = plot.over_seeds(plot.worded(shown, method=panels), {"x": "x (minimizer: 1)"})
 grid = sns.relplot(means, hue="run with", col="method", **plot.LINES)
 grid.set(xscale="log")
@@ -176,7 +182,9 @@ for norm, ax in zip(sets, grid.axes[0], strict=True):
     T = means["round"].max()
     marked_rounds = np.unique(np.geomspace(1, T, 40).astype(int))
     for lam, color in zip(page.convex_penalties, plot.COLORS, strict=False):
-        above = bounds(theory_fw.convex_excess, traces[f"convex_{norm}_reference"], lam, marked_rounds)
+        above = bounds(
+            theory_fw.convex_excess, traces[f"convex_{norm}_reference"], lam, marked_rounds
+        )
         ax.plot(marked_rounds, above.mean(0), ":", color=color, linewidth=1.2)
     lowest = means[means["set"] == f"{norm} ball"]["mean"].min()
     ax.plot([0.05 * T, T], [3 * lowest * 0.05**-0.5, 3 * lowest], color="gray", linewidth=2)
@@ -192,8 +200,17 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-runs = {f"{norm}, lambda_0 = {lam:g}": f"convex_{norm}_fedfw_L{lam:g}" for norm in sets for lam in page.convex_penalties}
-shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bound / largest possible", "ratio": "largest share of the bound"}
+runs = {
+    f"{norm}, lambda_0 = {lam:g}": f"convex_{norm}_fedfw_L{lam:g}"
+    for norm in sets
+    for lam in page.convex_penalties
+}
+shown = {
+    "excess": "F - F* at the end",
+    "slope": "slope",
+    "by_most": "lowest bound / largest possible",
+    "ratio": "largest share of the bound",
+}
 report.runs_table(page, runs, shown)
 
 # %% [markdown]
@@ -219,7 +236,15 @@ gaps = {
     for lam in page.nonconvex_penalties
     for T in page.horizons
 }
-report.runs_table(page, gaps, {"least_gap": "smallest gap", "by_most": "bound / largest possible", "ratio": "share of the bound"})
+report.runs_table(
+    page,
+    gaps,
+    {
+        "least_gap": "smallest gap",
+        "by_most": "bound / largest possible",
+        "ratio": "share of the bound",
+    },
+)
 
 # %% tags=["hide-input"]
 sweeps = {
@@ -262,7 +287,14 @@ shares = curves[curves["part"] == "share"].copy()
 shares["p"] = shares["p"].map("{:g}".format)
 shown = shares[shares["model"] == "mclr"].copy()
 shown["lambda_0"] = "regression, λ₀ = " + shown["penalty"]
-grid = sns.relplot(plot.over_seeds(shown, two), hue="p", row="metric", col="lambda_0", palette=plot.SWEEP, **plot.LINES)
+grid = sns.relplot(
+    plot.over_seeds(shown, two),
+    hue="p",
+    row="metric",
+    col="lambda_0",
+    palette=plot.SWEEP,
+    **plot.LINES,
+)
 for ax in grid.axes[0]:
     plot.plain_log(ax)
 plot.finish(grid, size=(8.6, 4.6))
@@ -278,7 +310,14 @@ plot.show(
 # %%
 shown = shares[shares["rows"] == "theirs"]
 shown = plot.worded(shown, method={"fedfw": "network, FedFW", "plus": "network, FedFW+"})
-grid = sns.relplot(plot.over_seeds(shown, two), hue="p", row="metric", col="method", palette=plot.SWEEP, **plot.LINES)
+grid = sns.relplot(
+    plot.over_seeds(shown, two),
+    hue="p",
+    row="metric",
+    col="method",
+    palette=plot.SWEEP,
+    **plot.LINES,
+)
 for ax in grid.axes[0]:
     plot.plain_log(ax)
 plot.finish(grid, size=(8.6, 4.6))
@@ -302,9 +341,16 @@ plot.show(
 # %% tags=["hide-input"]
 share_runs = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
 share_runs |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
-share_runs |= {"network on the authors' rows, FedFW": "fedfw_theirs", "network on the authors' rows, FedFW+": "plus_theirs"}
+share_runs |= {
+    "network on the authors' rows, FedFW": "fedfw_theirs",
+    "network on the authors' rows, FedFW+": "plus_theirs",
+}
 trends = {text: f"share_{run}" for text, run in share_runs.items()}
-report.runs_table(page, trends, {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"})
+report.runs_table(
+    page,
+    trends,
+    {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"},
+)
 
 # %% [markdown]
 # ### At the paper's scale
@@ -332,7 +378,9 @@ report.runs_table(store.read_derived("fw_rates", "paper"), networks, slopes)
 shown = curves[curves["part"] == "penalty"].copy()
 shown["of"] = shown["model"].map({"mclr": "regression, ", "net": "network, "}) + shown["norm"]
 three = {"loss": "loss", "gap": "Frank-Wolfe gap", "accuracy": "test accuracy"}
-means = plot.over_seeds(shown, three).sort_values(["of", "penalty"], ascending=[False, True], ignore_index=True)
+means = plot.over_seeds(shown, three).sort_values(
+    ["of", "penalty"], ascending=[False, True], ignore_index=True
+)
 grid = sns.relplot(means, hue="penalty", row="of", col="metric", palette=plot.SWEEP, **plot.LINES)
 for loss, gap, _ in grid.axes:
     plot.plain_log(loss)
@@ -358,7 +406,12 @@ settings = {
     f"{text}, {norm}": f"penalty_{model}_{norm}" for model, text in models.items() for norm in sets
 }
 report.runs_table(
-    page, settings, {"trend_surrogate": "power for the gap of the surrogate", "trend_gap": "power for the gap (11)"}
+    page,
+    settings,
+    {
+        "trend_surrogate": "power for the gap of the surrogate",
+        "trend_gap": "power for the gap (11)",
+    },
 )
 
 # %% [markdown]
@@ -383,12 +436,27 @@ report.runs_table(
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
 wrong |= {f"slip{x:g}": f"an error of {x:g}" for x in page.slips}
 wrong |= {f"falling{x:g}": f"an error of {x:g} times the step" for x in page.slips}
-errors = {f"{norm}, {text}": f"wrong_{norm}_{run_name}" for norm in sets for run_name, text in wrong.items()}
-report.runs_table(page, errors, {"times": "excess / excess with exact oracles", "more": "excess minus excess with exact oracles"})
+errors = {
+    f"{norm}, {text}": f"wrong_{norm}_{run_name}"
+    for norm in sets
+    for run_name, text in wrong.items()
+}
+report.runs_table(
+    page,
+    errors,
+    {
+        "times": "excess / excess with exact oracles",
+        "more": "excess minus excess with exact oracles",
+    },
+)
 
 # %% tags=["hide-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}
-report.runs_table(page, lanczos, {"late_gap": "mean gap of the last rounds", "times": "divided by the gap with most steps"})
+report.runs_table(
+    page,
+    lanczos,
+    {"late_gap": "mean gap of the last rounds", "times": "divided by the gap with most steps"},
+)
 
 # %% [markdown]
 # Clients may also ask their oracles with *noise*, as for privacy (the paper's section 3.2 mentions it without an
@@ -399,8 +467,21 @@ report.runs_table(page, lanczos, {"late_gap": "mean gap of the last rounds", "ti
 # {result}`fw_rates/noisy_l2_noise0.01.share:.0%` of what it gains without noise ({claim}`fedfw/C19`).
 
 # %% tags=["hide-input"]
-noisy = {f"{norm}, noise {noise:g}": {"part": "noisy", "norm": norm, "noise": float(noise)} for norm in sets for noise in (0, *page.noises)}
-report.runs_table(page, noisy, {"excess": "excess", "missed": "missed", "more": "excess minus excess without noise", "share": "the same by the fall without noise"})
+noisy = {
+    f"{norm}, noise {noise:g}": {"part": "noisy", "norm": norm, "noise": float(noise)}
+    for norm in sets
+    for noise in (0, *page.noises)
+}
+report.runs_table(
+    page,
+    noisy,
+    {
+        "excess": "excess",
+        "missed": "missed",
+        "more": "excess minus excess without noise",
+        "share": "the same by the fall without noise",
+    },
+)
 
 # %% [markdown]
 # ## Verdicts

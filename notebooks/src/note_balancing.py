@@ -462,9 +462,7 @@ check(
     "all allowed weights of a grid have w'Ga <= a_2 / 2 < 0",
     (allowed @ G @ a).max() <= a[1] / 2 + 1e-12 < 0,
 )
-check(
-    "    without the constraint for J*, w = (0, 1, 0) has w'Ga > 0.4", (G @ a)[1] > 0.4
-)
+check("    without the constraint for J*, w = (0, 1, 0) has w'Ga > 0.4", (G @ a)[1] > 0.4)
 check("mu falls for small steps along -J a", steps["along J a"].iloc[0] < 0)
 check(
     "two equal gradients with losses 3 and 1: all weights raise mu",

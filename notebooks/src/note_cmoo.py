@@ -448,9 +448,7 @@ for M in (2, 3, 5, 11):
     reach = np.abs(v).max() * rng.random((2000, 1)) ** 2
     directions = v + reach * rng.standard_normal((2000, 6))
     values = (directions @ J).min(1) - np.square(directions).sum(1) / 2
-    rows.append(
-        {"<grad F_k, v>": (J.T @ v).min(), "|v|^2": v @ v, "best": values.max()}
-    )
+    rows.append({"<grad F_k, v>": (J.T @ v).min(), "|v|^2": v @ v, "best": values.max()})
 mgda = pd.DataFrame(rows)
 
 falls = []
@@ -462,9 +460,7 @@ for _ in range(200):
     fall = (problem.losses(x) - problem.losses(x - v)).min()
     falls.append(fall / (v @ v))
 
-noisy_jacobians = np.array(
-    [[[1.0, 1.0]], [[1.0, -5.0]]]
-)  # the second gradient is -2 and noise
+noisy_jacobians = np.array([[[1.0, 1.0]], [[1.0, -5.0]]])  # the second gradient is -2 and noise
 mean_step = np.mean([J @ min_norm(J) for J in noisy_jacobians])
 
 check(
@@ -479,9 +475,7 @@ check(
     "some direction comes within 5 % of the value of v",
     (mgda["best"] > 0.95 * mgda["|v|^2"] / 2).any(),
 )
-check(
-    "all losses fall by |v|^2 / (2 L) in 200 steps of length 1 / L", min(falls) >= 0.5
-)
+check("all losses fall by |v|^2 / (2 L) in 200 steps of length 1 / L", min(falls) >= 0.5)
 check("not always by |v|^2 / L", min(falls) < 1)
 check(
     "a Pareto stationary point: the mean of the noisy step is 1/2",
@@ -505,9 +499,7 @@ matrices = [random_gradients(rng, 1, 6, M, 1.0, 1.0)[0] for M in (2, 5, 11)]
 equal_columns = np.repeat(matrices[0][:, :1], 5, axis=1)
 equal_sides = lemma_1_sides(equal_columns)
 
-check(
-    "all three hold for M = 2, 5, 11", np.max([lemma_1_sides(A) for A in matrices]) <= 1
-)
+check("all three hold for M = 2, 5, 11", np.max([lemma_1_sides(A) for A in matrices]) <= 1)
 check("equal columns: three equalities to 1e-12", np.abs(equal_sides - 1).max() < 1e-12)
 
 # %% [markdown]
@@ -528,9 +520,7 @@ gradients = random_gradients(rng, 10, 12, 4, 1.0, 0.7)  # [N, d, M]
 J = gradients.mean(0)
 w = rng.dirichlet(np.ones(4))
 spread = gradients.var(0).sum(0).max()
-setting = Setting(
-    b=1.0, sigma_l=2.0, sigma_g=sqrt(spread), q=1.0, M=4, N=10, n=4, n_gram=4
-)
+setting = Setting(b=1.0, sigma_l=2.0, sigma_g=sqrt(spread), q=1.0, M=4, N=10, n=4, n_gram=4)
 copies = np.broadcast_to(gradients, (draws, 10, 12, 4))
 E_1 = gram_factor(copies, setting, rng) - J  # [draws, d, M]
 E_2 = gram_factor(copies, setting, rng) - J
@@ -630,18 +620,14 @@ check(
 # corrected bound.
 
 # %% tags=["hide-input", "nbval-check-output"]
-noise = np.array(
-    [*product((4.0, -4.0), repeat=2)]
-)  # of both steps, in the four outcomes
+noise = np.array([*product((4.0, -4.0), repeat=2)])  # of both steps, in the four outcomes
 x = -noise[:, 0] / 4  # after the first step from 0, where the exact gradient is 0
 work = (noise.sum(1) + np.clip(-x, -1, 1)) / 2
 mean_square = np.square(work).mean()
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
 corrected = step_square(case, "corrected")
 
-check(
-    "the example has mean square 10.25 b^2, to 1e-12", abs(mean_square - 10.25) < 1e-12
-)
+check("the example has mean square 10.25 b^2, to 1e-12", abs(mean_square - 10.25) < 1e-12)
 check("    above the printed bound, 9 b^2", mean_square > 1.1 * step_square(case))
 check("    below the corrected one", mean_square <= corrected, f"{corrected:.1f} b^2")
 check(
@@ -697,9 +683,7 @@ check(
     "quadratic: at most our bound, to 1e-9, for tau = 2, 5, 20 and two steps",
     max(longer_steps + shorter_steps) <= 1 + 1e-9,
 )
-check(
-    "    and above 0.999 of our bound for the shorter step", min(shorter_steps) > 0.999
-)
+check("    and above 0.999 of our bound for the shorter step", min(shorter_steps) > 0.999)
 check(
     "our bound is below the printed one by a factor above 1.4, tau = 2..199, sigma_l = 0, b, 10 b",
     min(gains) > 1.4,
@@ -713,9 +697,7 @@ check(
 # ({eq}`eq-cmoo-theorem` with the second $\beta$ of the corollary).
 
 # %% tags=["hide-input", "nbval-check-output"]
-horizons = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[
-    profile
-]
+horizons = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
 versions = ["printed", "corrected", "ours"]
 problem = waves(rng, crowd, 12, 0.5)
 gap = float((problem.losses(np.zeros((1, 12))) - problem.floor).mean())
@@ -727,14 +709,10 @@ for T in horizons:
     with_our_beta = theory_run(problem, setting, corollary(setting, "ours"), 16, rng)
     rows[T] = {"measured": squares.mean(), "measured, our beta": with_our_beta.mean()}
     for version in versions:
-        rows[T][version] = theorem_1(
-            setting, corollary(setting, version), gap, version
-        ).total
+        rows[T][version] = theorem_1(setting, corollary(setting, version), gap, version).total
     rows[T]["upper end"] = squares.mean() + 3 * squares.std() / 4
 table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("T")
-slopes = np.log2(table / table.shift()).iloc[
-    1:
-]  # of logarithms, from each T to the next
+slopes = np.log2(table / table.shift()).iloc[1:]  # of logarithms, from each T to the next
 measured = slopes["measured"]
 margin = {"quick": 0.15, "full": 0.05}[profile]
 
@@ -830,9 +808,7 @@ left = (h + r).T @ (h + r) - (r.T @ r - products(R, R))
 without_sym = products(H + R, H + R) + h.T @ h - products(H, H) + 2 * products(R, h - H)
 error = (without_sym - left) / np.abs(left).max()
 
-check(
-    "the expansion is exact with sym, to 1e-12", np.abs(error + error.T).max() < 1e-12
-)
+check("the expansion is exact with sym, to 1e-12", np.abs(error + error.T).max() < 1e-12)
 check(
     "    without sym it is wrong by more than 5 % of the largest entry",
     np.abs(error).max() > 0.05,

@@ -557,7 +557,10 @@ shares = np.logspace(-4, 0, 20)
 constants = [sqrt(2 * gamma_feedback(1, q, q0) * q0 * q) for q, q0 in product(shares, shares)]
 
 check(f"all clients: the exponent of 1/q is {all_clients:.2f}", abs(all_clients - 0.5) < 0.01)
-check(f"sampled clients: the exponent of 1/q is {sampled_clients:.2f}", abs(sampled_clients - 1) < 0.01)
+check(
+    f"sampled clients: the exponent of 1/q is {sampled_clients:.2f}",
+    abs(sampled_clients - 1) < 0.01,
+)
 check(
     "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings; 5 is not enough",
     5 < max(constants) <= 6,

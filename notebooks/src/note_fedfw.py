@@ -548,9 +548,7 @@ for instance in cases:
     values = problem.values(X).mean(1)
     off = X - X.mean(1, keepdims=True)
     row = {
-        "gradient / G": np.linalg.norm(problem.gradients(X), axis=(1, 2)).max()
-        / c.N
-        / c.G,
+        "gradient / G": np.linalg.norm(problem.gradients(X), axis=(1, 2)).max() / c.N / c.G,
         "dual": (instance.least - (instance.dual * off).sum((1, 2)) - values).max(),
         "mean": (problem.value(X.mean(1)) - values - zeta * distance(X)).max(),
         "length of Y*": c.dual / zeta,
@@ -568,8 +566,7 @@ check(
 )
 check(
     "two parabolas: the gradient's length is sqrt(2) at the optimum, where grad F = 0",
-    abs(np.linalg.norm(gradient_at_best) - sqrt(2)) < 1e-12
-    and abs(gradient_at_best.sum()) < 1e-12,
+    abs(np.linalg.norm(gradient_at_best) - sqrt(2)) < 1e-12 and abs(gradient_at_best.sum()) < 1e-12,
 )
 check(
     "the gradient's length is at most G at 20000 random points",
@@ -631,9 +628,7 @@ for instance in cases:
         "1": 1.0,
     }.items():
         frame = curves(instance, lam0)
-        frames.append(
-            frame.assign(penalty=penalty, ball=f"$\\ell_{instance.norm}$ ball")
-        )
+        frames.append(frame.assign(penalty=penalty, ball=f"$\\ell_{instance.norm}$ ball"))
 frame = pd.concat(frames)
 table = frame.groupby("penalty", sort=False).max().filter(like=" / ")
 
@@ -642,9 +637,7 @@ one_machine = 2 * c.L * c.D**2 / (T + 2)
 federation = sqrt(8 / 3) * instance.zeta * c.D / sqrt(T + 1)
 ours = theory_fedfw.convex_at_mean(c, instance.zeta, T)
 
-check(
-    f"all bounds hold in {len(frames)} runs of {T} rounds each", table.max().max() <= 1
-)
+check(f"all bounds hold in {len(frames)} runs of {T} rounds each", table.max().max() <= 1)
 check("dist comes within a factor 20 of (37)", table["dist / (37)"].max() > 1 / 20)
 check(
     "our bound at the mean is below (38) in all rounds of all runs",
@@ -664,14 +657,10 @@ displayed(table.style.format(precision=4))
 
 # %% tags=["hide-input"]
 marked = frame[frame["round t"].isin(spaced(T, 60) + 1)]
-lines = marked.melt(
-    ["ball", "penalty", "round t"], ["FedFW", "ours", "(38)"], "of", "excess"
-)
+lines = marked.melt(["ball", "penalty", "round t"], ["FedFW", "ours", "(38)"], "of", "excess")
 lines = lines[(lines["of"] == "FedFW") | (lines["penalty"] == "best")]
 lines["line"] = lines["of"] + ", " + lines["penalty"]
-grid = sns.relplot(
-    lines, kind="line", x="round t", y="excess", hue="line", col="ball"
-)
+grid = sns.relplot(lines, kind="line", x="round t", y="excess", hue="line", col="ball")
 grid.set(xscale="log", ylabel="$F(\\bar x)-F^*$")
 plot.finish(grid, log=True, size=(7.5, 3.8))
 plot.show(
@@ -750,9 +739,7 @@ for q in (1.0, 0.5, 0.2, 0.05):
     measured = progress(instance.problem, path, plan, instance.least)
     options = {"share": q, "start": start_gap}
     h_bound = each(theory_fedfw.convex, rounds, c, **options)
-    excess_bound = each(
-        theory_fedfw.convex_at_mean, rounds, c, instance.zeta, **options
-    )
+    excess_bound = each(theory_fedfw.convex_at_mean, rounds, c, instance.zeta, **options)
     rows[q] = {
         "h": (measured.h / h_bound).max(),
         "excess": (measured.excess / excess_bound).max(),
@@ -785,9 +772,7 @@ best = np.array([1.0, 0.5])
 normals = np.array([[0.5, 0.5], [0.5, 0.0]])
 Y = -lifted_gradient(pair, best) - normals
 mean_square_diameter = (3**2 + 8) / 2
-c = Constants(
-    L=1.0, D=sqrt(mean_square_diameter), N=2, lam0=0.3, dual=np.linalg.norm(Y)
-)
+c = Constants(L=1.0, D=sqrt(mean_square_diameter), N=2, lam0=0.3, dual=np.linalg.norm(Y))
 
 plan = schedule("convex", T, c.lam0)
 path = run(pair, [cross(1.5), box(-1.0, 1.0)], plan, np.zeros((1, 2)))
@@ -799,8 +784,7 @@ outside = np.maximum(np.abs(w).max(1) - 1, np.abs(w).sum(1) - 1.5)
 
 check(
     "the normals add up to -grad F, and the multipliers add up to 0",
-    np.abs(normals.sum(0) + pair.gradient(best)).max() < 1e-12
-    and np.abs(Y.sum(0)).max() < 1e-12,
+    np.abs(normals.sum(0) + pair.gradient(best)).max() < 1e-12 and np.abs(Y.sum(0)).max() < 1e-12,
 )
 check(
     "the mean of the models is infeasible in more than 9 of 10 rounds",

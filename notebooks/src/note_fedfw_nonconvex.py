@@ -318,8 +318,7 @@ for problem, oracle, letters in cases:
                 "penalty": penalty,
                 "T": T,
                 "mean gap / ours": gaps.mean() / ours,
-                "surrogate / (52)": surrogate_gaps[best]
-                / theory_fw.nonconvex_surrogate(c, T),
+                "surrogate / (52)": surrogate_gaps[best] / theory_fw.nonconvex_surrogate(c, T),
                 "dist / (57)": dist / theory_fw.nonconvex_distance(c, T),
                 "gap / (62)": gaps[best] / bound_62,
                 "ours / (62)": ours / bound_62,
@@ -332,9 +331,7 @@ frame = pd.DataFrame(rows)
 curves = ["smallest gap", "bound", "(62)"]
 table = frame.drop(columns=["T", *curves]).groupby("penalty", sort=False).max()
 medians = frame.groupby(["penalty", "T"], sort=False)[curves].median()
-powers = {
-    name: fitted_power(horizons, medians.loc[name]["smallest gap"]) for name in penalties
-}
+powers = {name: fitted_power(horizons, medians.loc[name]["smallest gap"]) for name in penalties}
 
 # The last case above has the best penalty and the longest horizon.
 cube = T ** (1 / 3)

@@ -316,8 +316,7 @@ def curves(instance, lam0):
         "dist / ours": measured.distance / distance_bound(c, plan.lam, h_bound),
         "dist / (67)": measured.distance / bound_67,
         "excess / ours": measured.excess / excess_bound,
-        "excess / (68)": measured.excess
-        / each(theory_fw.stochastic_excess, rounds + 1, c),
+        "excess / (68)": measured.excess / each(theory_fw.stochastic_excess, rounds + 1, c),
         "error": error,
         "error bound": error_bound,
         "excess": measured.excess,
@@ -371,9 +370,7 @@ for column, ax in {"error": left, "excess": right}.items():
     if column == "error":
         lines["no averaging"] = plain_error
         style.append("-.")
-    lines.iloc[marks].plot(
-        ax=ax, logx=True, style=style, xlabel="round t", legend=ax is left
-    )
+    lines.iloc[marks].plot(ax=ax, logx=True, style=style, xlabel="round t", legend=ax is left)
     plot.plain_log(ax)
 left.set_ylabel("error of the averaged gradient")
 right.set_ylabel("$F(\\bar x)-F^*$")
@@ -390,13 +387,9 @@ plot.show(
 # %% tags=["hide-input", "nbval-check-output"]
 def smaller_66(c, t):
     """(66) after round t, with the paper's C or the corrected one, whichever is smaller."""
-    noise = (
-        16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N
-    )  # n sigma^2 for sigma^2 / n
+    noise = 16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N  # n sigma^2 for sigma^2 / n
     Q = max(7 ** (2 / 3) * c.first**2, noise)
-    C = 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(
-        Q
-    )  # D for sqrt(n) D
+    C = 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(Q)  # D for sqrt(n) D
     printed = 9 ** (1 / 3) * C / (t + 8) ** (1 / 3)
     return min(printed, theory_fw.stochastic_surrogate(c, t + 1))
 
@@ -415,9 +408,7 @@ ours_to_printed = []
 for n in (1, 4, 100):
     for sigma, lam0, L, D in rng.lognormal(0, 2, (50, 4)):
         c = Constants(L=L, D=D, N=n, lam0=lam0, sigma=sigma)
-        ours_to_printed += [
-            theory_fedfw.stochastic(c, t) / smaller_66(c, t) for t in (1, 10, 1000)
-        ]
+        ours_to_printed += [theory_fedfw.stochastic(c, t) / smaller_66(c, t) for t in (1, 10, 1000)]
 
 k = 100.0
 lam0 = 1 / k**2
@@ -478,14 +469,10 @@ for noisy in cases:
         measured = progress(problem, path, plan, instance.least)
         options = {**work, "slip": slip, "start": start_gap}
         h_bound = each(theory_fedfw.convex, rounds, c, **options)
-        excess_bound = each(
-            theory_fedfw.convex_at_mean, rounds, c, instance.zeta, **options
-        )
+        excess_bound = each(theory_fedfw.convex_at_mean, rounds, c, instance.zeta, **options)
         ratios += [measured.h / h_bound, measured.excess / excess_bound]
         rows.append(pd.Series(measured.excess, rounds, name=name))
-excess = (
-    pd.DataFrame(rows).groupby(level=0, sort=False).mean().T
-)  # a column for each flaw
+excess = pd.DataFrame(rows).groupby(level=0, sort=False).mean().T  # a column for each flaw
 end = excess.iloc[-1]
 
 disc = Instance(bowls(rng, 5, 2), 2, r)
@@ -550,13 +537,9 @@ for norm in (1, 2):
     for q in (1.0, 0.5):
         work = {"share": q, "quality": 0.5}
         plan = schedule("nonconvex", T, c.lam0, q)
-        path = run(
-            problem, oracle, plan, np.zeros((10, 3)), rng, slip=np.full(T, slip), **work
-        )
+        path = run(problem, oracle, plan, np.zeros((10, 3)), rng, slip=np.full(T, slip), **work)
         gap = fw_gap(problem, oracle, path.server[:-1]).mean()
-        gap_bound = theory_fedfw.nonconvex_at_mean(
-            c, problem.spread(r), T, slip=slip, **work
-        )
+        gap_bound = theory_fedfw.nonconvex_at_mean(c, problem.spread(r), T, slip=slip, **work)
         surrogate_bound = theory_fedfw.nonconvex(c, T, slip=slip, **work)
         ratios.append(surrogate_gap(oracle, path).mean() / surrogate_bound)
         ratios.append(gap / gap_bound)

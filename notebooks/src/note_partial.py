@@ -497,9 +497,7 @@ check(
 deltas = np.geomspace(0.5, 0.01, 30)
 lines = pd.DataFrame(index=pd.Index(deltas, name="delta"))
 for proxy in bounds:
-    by_delta = [
-        sampling_walk(replace(walk, delta=delta), 1.0, proxy) for delta in deltas
-    ]
+    by_delta = [sampling_walk(replace(walk, delta=delta), 1.0, proxy) for delta in deltas]
     lines[f"proxy {proxy}"] = by_delta
 lines["measured"] = np.quantile(sums["always"], 1 - deltas)
 fig = plot.figure((5.2, 3.4))
@@ -587,9 +585,7 @@ traces = {
     "one sample": run(one_sample, split, **often),
     "a second sample": run(two_samples, split, **often),
 }
-gap_one, gap_two = (
-    mean_gaps(trace, [split] * repeats).f_gap for trace in traces.values()
-)
+gap_one, gap_two = (mean_gaps(trace, [split] * repeats).f_gap for trace in traces.values())
 bound_one_sample = sampled_rate(case, one_sample=True).accuracy
 
 check(
@@ -740,9 +736,7 @@ check(
 # %% tags=["hide-input", "nbval-check-output"]
 crowd = random_norms(seed, clients=20, dim=20)
 for q, n in ((0.1, 10), (0.1, 2), (0.5, 10)):
-    algorithm = FedSGM(
-        lr=0.05, local_steps=5, participants=n, tolerance=0.1, uplink=TopK(q)
-    )
+    algorithm = FedSGM(lr=0.05, local_steps=5, participants=n, tolerance=0.1, uplink=TopK(q))
     states, _ = play(algorithm, crowd, 60, seed)
     largest = max(float(state.residual.sum(0).norm()) / n for state in states)
     ours = residual_bound(5, 1.0, q, 20 / n, "direct")
@@ -753,16 +747,12 @@ for q, n in ((0.1, 10), (0.1, 2), (0.5, 10)):
         f"{largest:.0f}, {ours:.0f}, {corrected:.0f}",
     )
 
-step = torch.full(
-    (20,), 0.1 / sqrt(20), dtype=torch.float64
-)  # of norm EG = 0.1 in every round
+step = torch.full((20,), 0.1 / sqrt(20), dtype=torch.float64)  # of norm EG = 0.1 in every round
 residual = torch.zeros_like(step)
 for _ in range(100):
     residual = residual + step
     residual = residual - TopK(0.1)(residual)
-printed, corrected = (
-    residual_bound(1, 0.1, 0.1, 1.0, v) for v in ("printed", "corrected")
-)
+printed, corrected = (residual_bound(1, 0.1, 0.1, 1.0, v) for v in ("printed", "corrected"))
 check(
     "EG = 0.1, one client: the residual exceeds Lemma 9 as printed, and keeps the corrected bound",
     printed < residual.norm() <= corrected,
@@ -773,9 +763,7 @@ check(
 # a round with client 0 drawn twice and in a round with distinct clients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-algorithm = FedSGM(
-    lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1)
-)
+algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
 states, _ = play(algorithm, crowd, 20, seed)
 state = states[-1]
 
@@ -790,9 +778,7 @@ def error_of_the_identity(clients):
     return float((after_uncompressed.x - after.x - residual_change).norm())
 
 
-check(
-    "distinct clients 0 and 1: nothing, to 1e-10", error_of_the_identity([0, 1]) < 1e-10
-)
+check("distinct clients 0 and 1: nothing, to 1e-10", error_of_the_identity([0, 1]) < 1e-10)
 check(
     "client 0 drawn twice: more than 0.1 eta is left",
     error_of_the_identity([0, 0]) > 0.1 * algorithm.lr,
@@ -807,9 +793,7 @@ check(
 def stays_inside(feasible, downlink):
     """Whether all w_t of a run that starts in the middle of the set are in it."""
     problem = replace(crowd, w0=torch.zeros_like(crowd.w0), set=feasible)
-    algorithm = FedSGM(
-        lr=0.2, local_steps=2, participants=10, tolerance=0.1, downlink=downlink
-    )
+    algorithm = FedSGM(lr=0.2, local_steps=2, participants=10, tolerance=0.1, downlink=downlink)
     states, _ = play(algorithm, problem, 60, seed)
     return all(bool(feasible.contains(state.w)) for state in states)
 
@@ -820,9 +804,7 @@ sent = torch.stack([TopK(0.1)(row) for row in x - w])
 
 check("a ball and Top-K: some w_t is outside", not stays_inside(Ball(1.0), TopK(0.1)))
 check("a box and Top-K: none", stays_inside(Box(0.2), TopK(0.1)))
-check(
-    "a box and unscaled Rand-K: none", stays_inside(Box(0.2), RandK(0.1, scaled=False))
-)
+check("a box and unscaled Rand-K: none", stays_inside(Box(0.2), RandK(0.1, scaled=False)))
 check(
     "200 random steps w + TopK(x - w) stay in the box",
     (w + sent).abs().max() <= 0.2 + 1e-12,
@@ -857,16 +839,10 @@ check(
     ),
 )
 
-slacks = [
-    3 * log(ratio) - 2 * log(6 * ratio) for ratio in (35.9, 36.1)
-]  # for n = 1, sigma = 1
-check(
-    "Theorem 1's bound on g is valid from T / delta = 36 on", slacks[0] < 0 <= slacks[1]
-)
+slacks = [3 * log(ratio) - 2 * log(6 * ratio) for ratio in (35.9, 36.1)]  # for n = 1, sigma = 1
+check("Theorem 1's bound on g is valid from T / delta = 36 on", slacks[0] < 0 <= slacks[1])
 
-case = Setting(
-    D=sqrt(3), G=1.0, E=5, T=500, N=8, n=4, q=0.1, q0=0.1, sigma=0.5, delta=0.05
-)
+case = Setting(D=sqrt(3), G=1.0, E=5, T=500, N=8, n=4, q=0.1, q0=0.1, sigma=0.5, delta=0.05)
 excess_proofs = estimate_error(replace(case, delta=0.05 / 3))
 excess_contributions = 2 * excess_proofs
 rate = theorem_1_partial(case)

@@ -391,9 +391,7 @@ def smallest_beta(E, gamma_version, argument):
 
 for E, expected in ((1, 24.0), (5, 2.62)):
     factor = smallest_beta(E, "proved", "papers")
-    check(
-        f"E={E}: beta >= {expected}/eps with Gamma_0", abs(factor / expected - 1) < 2e-3
-    )
+    check(f"E={E}: beta >= {expected}/eps with Gamma_0", abs(factor / expected - 1) < 2e-3)
 ours = np.array([smallest_beta(E, "direct", "direct") for E in range(1, 101)])
 check("ours: at most (2/3)/eps, for E = 1 to 100", ours.max() < 2 / 3 + 1e-12)
 check(
@@ -517,9 +515,7 @@ long = 10 * rounds
 
 for q, q0, E in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 3)):
     setting = Setting(D=1.0, G=1.0, E=E, T=long, N=8, q=q, q0=q0)
-    rows = run_versions(
-        theorem_2, setting, wide, half, uplink=TopK(q), downlink=TopK(q0)
-    )
+    rows = run_versions(theorem_2, setting, wide, half, uplink=TopK(q), downlink=TopK(q0))
     gamma_direct = gamma_feedback_direct(E, q, q0)
     printed_limit = bound(1.0, 1.0, E, long, gamma_feedback(E, q, q0))
     for row in rows.to_dict("records"):

@@ -433,9 +433,7 @@ check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12
 
 # %% tags=["hide-input", "nbval-check-output"]
 factors = bias(power_law(0.4, 0.4, 20))
-products = [
-    np.prod(1 - power_law(rho.scale, rho.exponent, 20)) for rho, _ in STEPS.values()
-]
+products = [np.prod(1 - power_law(rho.scale, rho.exponent, 20)) for rho, _ in STEPS.values()]
 
 tau = 0.3
 T = 60
@@ -456,9 +454,7 @@ def compared(weights):
     for t, batch in enumerate(batches):
         errors.append(np.abs(w - path.w[t]).max())
         gradient = objective.gradient(w, batch)
-        v = (1 - weights[t]) * (1 - previous_gamma) * v + weights[t] / (
-            2 * tau
-        ) * gradient
+        v = (1 - weights[t]) * (1 - previous_gamma) * v + weights[t] / (2 * tau) * gradient
         w = w - gamma[t] * v
         previous_gamma = gamma[t]
     return path, max(errors)
@@ -523,9 +519,7 @@ check(
     f"sum gamma^2 up to {terms} is {expected}, within 2 %",
     np.allclose(table["sum gamma^2"], expected, rtol=0.02),
 )
-check(
-    "    and still grows by a tenth or more for ten times the rounds", min(growth) > 1.1
-)
+check("    and still grows by a tenth or more for ten times the rounds", min(growth) > 1.1)
 check(
     "gamma / rho is 0.79, 1.19, 0.79 at 100 and 0.50, 0.75, 0.50 at 10^6",
     np.allclose(ratios, [[0.79, 0.50], [1.19, 0.75], [0.79, 0.50]], atol=0.01),
@@ -553,9 +547,7 @@ for name, (alpha, beta) in exponents.items():
     rho = power_law(1.0, alpha, T)
     gamma = power_law(1.0, beta, T)
     paths[name] = ssca([objective], rho, gamma, 0.5, 2, start, rng)
-errors = pd.DataFrame(
-    {name: np.square(path.error).mean(1) for name, path in paths.items()}
-)
+errors = pd.DataFrame({name: np.square(path.error).mean(1) for name, path in paths.items()})
 errors **= 0.5
 last = errors[-100:].mean()
 ratio = last / errors[:100].mean()

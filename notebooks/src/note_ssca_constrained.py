@@ -656,8 +656,7 @@ for factor in (0.3, 0.7, 1.5, 20):
 check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["1"], 1))
 check(
     "example 2: slack tends to pi/3 - sqrt(3)/2",
-    abs(slack["2"].iloc[-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3
-    and slack["2"].min() > 0.18,
+    abs(slack["2"].iloc[-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and slack["2"].min() > 0.18,
 )
 check(
     "    the feasible set is an interval that ends in 0",
@@ -708,9 +707,7 @@ for _ in range({"quick": 10, "full": 40}[profile]):
     w = constrained_minimum(lambda w: w @ w, lambda w: 2 * w, ridge, F, level, 1e-15)
     slope = F.gradient(w)
     xi = -2 * (w @ slope) / (slope @ slope)
-    stationarity_errors.append(
-        np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope)
-    )
+    stationarity_errors.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))
     hessian = F.h.mean(0) - 4 * F.s * np.cos(2 * w) + 1 / xi
     hessian_condition.append(hessian.min() >= 0)
 
@@ -731,8 +728,7 @@ check(
 check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
 check(
     "-w^4: shortest feasible point near 1, and a maximum of (27)",
-    near[quartic <= -1 + 1e-12].min() > 1 - 1e-9
-    and (quartic + 2 * near**2).max() <= 1 + 1e-12,
+    near[quartic <= -1 + 1e-12].min() > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12,
 )
 
 # %% [markdown]

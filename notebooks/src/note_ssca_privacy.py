@@ -305,9 +305,7 @@ for B in batch_sizes:
         "equations": equations,
         "enough by counting": "yes" if equations >= pixels else "no",
         "correlation of read-off and picture": f"{correlation:.2f}",
-        "distance of span and picture": f"{error[B]:.1e}"
-        if error[B] > 1e-12
-        else "below 1e-12",
+        "distance of span and picture": f"{error[B]:.1e}" if error[B] > 1e-12 else "below 1e-12",
     }
 displayed(pd.DataFrame.from_dict(rows, orient="index").rename_axis("B"))
 
@@ -316,9 +314,7 @@ superposed = [np.abs(shown[B] - picture).max() for B in (2, 10, 100)]
 
 check("B = 1: the picture is recovered, to 1e-6", np.abs(shown[1] - picture).max() < 1e-6)
 check("B = 2, 10, 100: the largest row is not the picture", max(superposed) > 0.1)
-check(
-    "B = 2, 10: the picture lies in the span, to 1e-4", max(error[2], error[10]) < 1e-4
-)
+check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[2], error[10]) < 1e-4)
 
 # %% [markdown]
 # **The gauge.** To check {prf:ref}`ssca-lemma-gauge`, we compute the dimension of the set of solutions for random

@@ -485,9 +485,7 @@ check(
     f"all families: the 90 % quantile of {5 * trials} sums is at most 0.7 of the bound",
     max(quantiles.values()) <= 0.7 * bound_5,
 )
-check(
-    "with kappa = 1/4 the bound is exceeded (sign)", quantiles["sign"] > bound_quarter
-)
+check("with kappa = 1/4 the bound is exceeded (sign)", quantiles["sign"] > bound_quarter)
 
 # %% [markdown]
 # **Lemma 6.** We compare the largest $2\lVert\nu_t-s_t\rVert^2$ of five rounds with F's bound {eq}`eq-sto-lemma6`. Four
@@ -518,9 +516,7 @@ ratios = {}
 for shape, family in product(delta_of, FAMILIES):
     ratio = square_quantile(delta_of[shape], family) / bound_printed
     ratios[shape, family] = ratio
-    check(
-        f"{shape}, {family}: the quantile is below F's bound", ratio < 1, f"{ratio:.1f}"
-    )
+    check(f"{shape}, {family}: the quantile is below F's bound", ratio < 1, f"{ratio:.1f}")
 check(
     "the proved bound is between 1.5 and 1.6 times F's here",
     1.5 < bound_proved / bound_printed < 1.6,
@@ -534,9 +530,7 @@ check("a fifth of F's bound is exceeded (line, sign)", ratios["line", "sign"] > 
 # $\sigma$, and half the largest range of a client's rows is $\sigma_b$.
 
 # %% tags=["hide-input", "nbval-check-output"]
-tables = torch.randn(
-    50, 7, 5, generator=rng, dtype=torch.float64
-)  # rows of 7 clients, 50 times
+tables = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)  # rows of 7 clients, 50 times
 ratios = []
 ratios_without_minibatch = []
 for values, x in product(tables, (-3.0, -0.3, 0.3, 3.0)):
@@ -581,7 +575,9 @@ check(
     f"the error is within the bound in at least 90 % of {query_trials} trials",
     share(largest_errors <= bound_8) >= 0.9,
 )
-check("it is within half of the bound in fewer than 90 %", share(largest_errors <= bound_8 / 2) < 0.9)
+check(
+    "it is within half of the bound in fewer than 90 %", share(largest_errors <= bound_8 / 2) < 0.9
+)
 
 
 # %% [markdown]

@@ -277,9 +277,7 @@ from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
 settle(globals(), seed=0, instances=(12, 3), seeds=(100, 50), rounds=(100, 40))
-problems = [
-    varied_norms(seed + k) for k in range(instances)
-]  # 8 clients, 3 dimensions, G = D = 1
+problems = [varied_norms(seed + k) for k in range(instances)]  # 8 clients, 3 dimensions, G = D = 1
 
 
 def method(switching, E, T, gamma, **options):
@@ -306,9 +304,7 @@ def upper_end(values):
 # sets of $K$ entries with {prf:ref}`unb-lemma-randk`.
 
 # %% tags=["hide-input", "nbval-check-output"]
-vector = torch.randn(
-    6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-)
+vector = torch.randn(6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 for kept in (1, 2, 3, 5):
     compressor = RandK(kept / 6)
     sets = torch.tensor([*combinations(range(6), kept)])
@@ -338,9 +334,7 @@ def messages(x, common=False):
     clients = len(x)
     rng = torch.Generator().manual_seed(seed)
     draws = 4000 if common else 4000 * clients
-    noise = (
-        rand.draw(draws, 3, rng).view(4000, draws // 4000, -1).expand(-1, clients, -1)
-    )
+    noise = rand.draw(draws, 3, rng).view(4000, draws // 4000, -1).expand(-1, clients, -1)
     sent = vmap(vmap(rand))(x.expand(4000, -1, -1), noise)
     return sent.mean(1)
 
@@ -396,9 +390,7 @@ def left_sides_agree(problem, summed):
 lr = 0.1
 alpha = 0.1
 left, right = lemma_1_sides(kink(), 2, lr, alpha, weight=0.0)
-youngs_terms = (
-    lr / alpha * lr**2 + 2 * lr * alpha
-)  # eta / alpha times the drift, E eta alpha G^2
+youngs_terms = lr / alpha * lr**2 + 2 * lr * alpha  # eta / alpha times the drift, E eta alpha G^2
 
 check(
     f"left <= right in {len(LEMMA_1_CASES)} cases on each of {instances} instances",
@@ -531,9 +523,7 @@ t = np.arange(1, T + 1)
 running_mean = np.cumsum(regrets["hard"], axis=-1) / t
 
 fig = plot.figure((5.2, 3.4))
-ax = fig.subplots(
-    subplot_kw={"xlabel": "rounds t", "ylabel": "mean regret of t rounds"}
-)
+ax = fig.subplots(subplot_kw={"xlabel": "rounds t", "ylabel": "mean regret of t rounds"})
 ax.plot(t, running_mean[:100].T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
 ax.plot(
     t,
@@ -579,9 +569,7 @@ for kept in (1, 2, 3):
     options = {"participants": 8, "uplink": compressor, "error_feedback": False}
     algorithm, limit = method("none", 1, rounds, gamma, **options)
     trace = run(algorithm, free_problem_of, rounds=rounds, seeds=paths, progress=False)
-    gaps = by_instance(
-        mean_gaps(trace, [free_problem_of(path) for path in paths]).f_gap
-    )
+    gaps = by_instance(mean_gaps(trace, [free_problem_of(path) for path in paths]).f_gap)
     expected = sqrt((1 + (3 / kept - 1) / 8) / rounds)
     check(f"K={kept} of 3: B = sqrt((1 + q_u/N) / T)", abs(limit - expected) < 1e-12)
     check(

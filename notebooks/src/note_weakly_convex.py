@@ -375,8 +375,7 @@ def prox_row(rho_hat, s, i):
         "square": solution.distance**2,
         "gain": float(f - f_at_y) + solution.multiplier * float(g),
         "ratio": solution.multiplier / multiplier_bound(D, G, rho_hat, slack),
-        "ratio to quarter": solution.multiplier
-        / multiplier_bound(D, G, rho_hat, slack, 0.25),
+        "ratio to quarter": solution.multiplier / multiplier_bound(D, G, rho_hat, slack, 0.25),
     }
 
 
@@ -431,9 +430,7 @@ holds = left <= right + curvature
 check(f"Lemma 11 on {holds.sum()} of {len(sides)} cases", holds.all())
 check("    without its last term, rho d^2, it fails on some", (left > right).any())
 holds = prox["gain"] >= expected - 1e-7
-check(
-    f"gain of a good round on {holds.sum()} of {len(prox)} prox problems", holds.all()
-)
+check(f"gain of a good round on {holds.sum()} of {len(prox)} prox problems", holds.all())
 check(
     "    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
     (prox["gain"] < too_much - 1e-7).any(),
@@ -475,9 +472,7 @@ for E, times in ((1, 3), (4, 3), (4, 1.2)):
     direct = []
     by_run = zip(fewer_seeds, path_of(trace), trace.of_rounds("g"), good, strict=True)
     for s, path, *g_and_good in by_run:
-        solutions = [
-            prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(path)
-        ]
+        solutions = [prox_point(instance(s), w, rho_hat) for w in torch.from_numpy(path)]
         proved.append(left_side(solutions, *g_and_good, rho_hat - 1.5 * rho))
         direct.append(left_side(solutions, *g_and_good, rho_hat - rho))
     rows[f"E={E}, rho_hat = {times:g} rho"] = {
@@ -611,9 +606,7 @@ check(
 
 # %% tags=["hide-input"]
 horizons = [round(10 ** (k / 20)) for k in range(200)]
-informative = [
-    T for T in horizons if distance_bound(promise(T, 0.0).accuracy, 2 * rho) < D
-]
+informative = [T for T in horizons if distance_bound(promise(T, 0.0).accuracy, 2 * rho) < D]
 print(
     f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; "
     f"bound below D from T = {informative[0]:.2g} on (sigma = 0)"

@@ -44,7 +44,9 @@ page = STUDIES["np_pairing"].page(globals())
 # `TurningFedSGM` is FedSGM and reports the angle between the changes of the model in two rounds.
 
 # %%
-hard = TurningFedSGM(lr=page.lr, local_steps=5, participants=20, tolerance=page.tolerance, switch=Hard())
+hard = TurningFedSGM(
+    lr=page.lr, local_steps=5, participants=20, tolerance=page.tolerance, switch=Hard()
+)
 traces = page.run(partial(paired, shift=0), hard=hard)
 numbers = page.numbers
 
@@ -57,13 +59,25 @@ numbers = page.numbers
 # with the pairing of largest $\lVert K_{\rm loc}\rVert$ than with that of smallest.
 
 # %%
-names = {str(Query.of("run", **labels)): name_of(labels, DEFAULTS) for labels in settings(page.params)}
-measures = {"moved": "moved", "skewness": "skewness", "mixing": "mixing", "turn": "turn", "turn_more": "turn, more"}
+names = {
+    str(Query.of("run", **labels)): name_of(labels, DEFAULTS) for labels in settings(page.params)
+}
+measures = {
+    "moved": "moved",
+    "skewness": "skewness",
+    "mixing": "mixing",
+    "turn": "turn",
+    "turn_more": "turn, more",
+}
 report.runs_table(page, names, measures)
 
 # %% tags=["nbval-check-output"]
-check("hard, all clients, no compression: no model moves", max(numbers["hard.moved"].per_seed) <= 1e-5)
-check("soft, one local step: no model moves", max(numbers["soft_local_steps1.moved"].per_seed) <= 1e-5)
+check(
+    "hard, all clients, no compression: no model moves", max(numbers["hard.moved"].per_seed) <= 1e-5
+)
+check(
+    "soft, one local step: no model moves", max(numbers["soft_local_steps1.moved"].per_seed) <= 1e-5
+)
 if page.profile != "quick":
     check("soft, five local steps: every model moves", min(numbers["soft.moved"].per_seed) > 1e-5)
 

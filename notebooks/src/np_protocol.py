@@ -82,11 +82,16 @@ report.runs_table(page, names, measures)
 
 # %%
 names = {f"penalty {rho:g}": f"penalty_rho{rho:g}" for rho in page.rhos}
-names |= {"sharpness 40": "soft"} | {f"sharpness {beta:g}": f"soft_beta{beta:g}" for beta in page.betas}
+names |= {"sharpness 40": "soft"} | {
+    f"sharpness {beta:g}": f"soft_beta{beta:g}" for beta in page.betas
+}
 report.runs_table(page, names, {"f": "late f", "g": "late g", "right": "right"})
 
 # %% tags=["nbval-check-output"]
-check("soft switching has the lower late g with 10 of 20 clients", numbers["soft.g"].value < numbers["hard.g"].value)
+check(
+    "soft switching has the lower late g with 10 of 20 clients",
+    numbers["soft.g"].value < numbers["hard.g"].value,
+)
 for rho, step in zip(page.rhos, page.penalty_lrs, strict=True):
     if page.lrs == STUDIES["np_protocol"].resolve("full")["lrs"]:
         picked = numbers[f"penalty_rho{rho:g}_tuning.lr"].value

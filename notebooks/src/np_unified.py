@@ -81,10 +81,14 @@ both = {"f": "objective f", "g": "constraint g"}
 
 # %%
 shown = page.curves(["method", "switch", "participants"], usual)
-shown["clients"] = shown["participants"].map({page.participants: half_of_clients, CLIENTS: everyone})
+shown["clients"] = shown["participants"].map(
+    {page.participants: half_of_clients, CLIENTS: everyone}
+)
 shown.loc[shown["method"] == "SGM", "clients"] = "centralized"
 main = shown.dropna(subset="clients")
-grid = sns.relplot(plot.over_seeds(main, both), hue="switch", style="clients", col="metric", **plot.LINES)
+grid = sns.relplot(
+    plot.over_seeds(main, both), hue="switch", style="clients", col="metric", **plot.LINES
+)
 plot.levels([grid.axes_dict["constraint g"]], page.tolerance, "level")
 plot.finish(grid, log=True, size=(8.6, 3.4))
 plot.show(
@@ -132,7 +136,11 @@ shown = page.curves(["switch", "local_steps"], usual).sort_values(["switch", "lo
 shown["local steps"] = shown["local_steps"].map("{:g}".format)
 grid = sns.relplot(
     plot.over_seeds(shown, both),
-    hue="local steps", row="metric", col="switch", palette=plot.SWEEP, **plot.LINES,
+    hue="local steps",
+    row="metric",
+    col="switch",
+    palette=plot.SWEEP,
+    **plot.LINES,
 )
 plot.levels(grid.axes[1], page.tolerance, "level")
 plot.finish(grid, log=True, size=(8.6, 4.8))
@@ -150,7 +158,11 @@ shown = page.curves(["switch", "participants"], usual).sort_values(["switch", "p
 shown["clients"] = shown["participants"].map("{:g}".format)
 grid = sns.relplot(
     plot.over_seeds(shown, both),
-    hue="clients", row="metric", col="switch", palette=plot.SWEEP, **plot.LINES,
+    hue="clients",
+    row="metric",
+    col="switch",
+    palette=plot.SWEEP,
+    **plot.LINES,
 )
 plot.levels(grid.axes[1], page.tolerance, "level")
 plot.finish(grid, log=True, size=(8.6, 4.8))
@@ -174,7 +186,12 @@ shown["K/d"] = shown["fraction"].map("{:g}".format)
 shown["feedback"] = shown["feedback"].map({True: "yes", False: "no"})
 grid = sns.relplot(
     plot.over_seeds(shown, both),
-    hue="K/d", style="feedback", row="metric", col="switch", palette=plot.SWEEP, **plot.LINES,
+    hue="K/d",
+    style="feedback",
+    row="metric",
+    col="switch",
+    palette=plot.SWEEP,
+    **plot.LINES,
 )
 plot.levels(grid.axes[1], page.tolerance, "level")
 plot.finish(grid, log=True, size=(8.6, 4.8))
@@ -202,7 +219,10 @@ shown = shown[~(shown["beta"] > 400)]
 shown["beta"] = shown["beta"].map("{:g}".format).where(shown["switch"] == "soft", "hard")
 grid = sns.relplot(
     plot.over_seeds(shown, both),
-    hue="beta", col="metric", palette=plot.SWEEP, **plot.LINES,
+    hue="beta",
+    col="metric",
+    palette=plot.SWEEP,
+    **plot.LINES,
 )
 plot.levels([grid.axes_dict["constraint g"]], page.tolerance, "level")
 plot.finish(grid, log=True, size=(8.6, 3.4))
@@ -236,7 +256,9 @@ plot.show(
 
 # %%
 best = late_values(curves(at_best_steps(traces, usual, page.tolerance)), "f", "g")
-best["run of"] = ("penalty " + best["rho"].map("{:g}".format)).where(best["rho"].notna(), "FedSGM " + best["switch"])
+best["run of"] = ("penalty " + best["rho"].map("{:g}".format)).where(
+    best["rho"].notna(), "FedSGM " + best["switch"]
+)
 grid = sns.relplot(best, x="f", y="g", hue="run of", style="method")
 grid.set(xscale="log", xlabel="late objective f", ylabel="late constraint g")
 plot.levels([grid.ax], page.tolerance, "level")
@@ -279,21 +301,34 @@ def measured(measure, **labels):
 everyone = {"participants": CLIENTS}
 soft_g = measured("g", switch="soft")
 hard_g = measured("g", switch="hard")
-check("the late g of soft switching is below that of hard switching (10 of 20)", soft_g.value < hard_g.value)
+check(
+    "the late g of soft switching is below that of hard switching (10 of 20)",
+    soft_g.value < hard_g.value,
+)
 without = measured("f", switch="hard", feedback=False)
-check("without error feedback the late f is clearly larger", without.value > 1.1 * measured("f", switch="hard").value)
+check(
+    "without error feedback the late f is clearly larger",
+    without.value > 1.1 * measured("f", switch="hard").value,
+)
 gap = measured("gap", switch="soft", beta=LIMIT)
 check("soft switching at beta = 1e9 equals hard switching", max(gap.per_seed) <= 1e-3)
 bound = measured("bound_to_difference", switch="hard")
 check("the bound on the skewness holds", min(bound.per_seed) >= 1)
 if page.profile != "quick":
-    soft_count, hard_count = (measured("violations", switch=mode, **everyone) for mode in ("soft", "hard"))
+    soft_count, hard_count = (
+        measured("violations", switch=mode, **everyone) for mode in ("soft", "hard")
+    )
     check("soft switching has fewer violations (all clients)", soft_count.high < hard_count.low)
 if page.profile != "quick" and 1 in page.local_steps_sweep:
     one_step = measured("f", switch="hard", local_steps=1, **everyone)
-    check("more local steps have a lower late f than one", one_step.low > measured("f", switch="hard", **everyone).value)
+    check(
+        "more local steps have a lower late f than one",
+        one_step.low > measured("f", switch="hard", **everyone).value,
+    )
 if page.profile != "quick" and {0.5, 20.0} <= {*page.rhos}:
-    small, large = (measured("g", method="Penalty-FedAvg", rho=rho, setting="tuned") for rho in (0.5, 20.0))
+    small, large = (
+        measured("g", method="Penalty-FedAvg", rho=rho, setting="tuned") for rho in (0.5, 20.0)
+    )
     check("the late g of penalty 0.5 is above that of penalty 20", small.low > large.high)
 
 # %% [markdown]

@@ -184,7 +184,15 @@ plot.show(
 # %%
 late = {"f": "late objective f", "g": "late constraint g", "violations": "violating rounds"}
 ends = numbers.by_seed(late, ["beta"], switch="soft")
-grid = sns.relplot(ends, x="beta", col="metric", kind="line", color=plot.COLORS[1], facet_kws={"sharey": False}, **plot.DOTS)
+grid = sns.relplot(
+    ends,
+    x="beta",
+    col="metric",
+    kind="line",
+    color=plot.COLORS[1],
+    facet_kws={"sharey": False},
+    **plot.DOTS,
+)
 grid.set(xscale="log", xlabel="sharpness beta")
 plot.levels([grid.axes_dict[late["g"]]], page.tolerance, "level")
 grid.axes_dict[late["violations"]].set_ylim(0, None)
@@ -246,12 +254,22 @@ report.runs_table(
 
 # %% tags=["hide-input", "nbval-check-output"]
 check("soft switching has fewer violating rounds", numbers["ratio"].low > 1)
-check("soft switching has no violation after its first feasible round", numbers["soft.after"].value == 0)
+check(
+    "soft switching has no violation after its first feasible round",
+    numbers["soft.after"].value == 0,
+)
 check("hard switching violates again after its first feasible round", numbers["hard.after"].low > 0)
 check("the late g of soft switching is below the level", numbers["soft.g"].high < page.tolerance)
-check("at the main beta the late objective of soft switching is larger", numbers["loss_ratio"].low > 1)
-check("P1: the predicted share is within 0.1 of the measured one", numbers["share.gap"].value <= 0.1)
-check("P2: the predicted level is within epsilon/10 of the measured one", numbers["level.gap"].value <= 0.01)
+check(
+    "at the main beta the late objective of soft switching is larger", numbers["loss_ratio"].low > 1
+)
+check(
+    "P1: the predicted share is within 0.1 of the measured one", numbers["share.gap"].value <= 0.1
+)
+check(
+    "P2: the predicted level is within epsilon/10 of the measured one",
+    numbers["level.gap"].value <= 0.01,
+)
 if {0.1, 1.0} <= {*page.lrs}:
     fast = numbers["soft_lr1.violations"]
     slow = numbers["soft_lr0.1.violations"]

@@ -59,7 +59,9 @@ for B in page.batches:
     rho, gamma = STEPS[B]  # the paper's, by batch
     a, beta = CHOSEN["usual", "samples", B]
     runs[f"samples_ssca_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
-    runs[f"samples_momentum_B{B}"] = MomentumSGD(lr=PowerLaw(a, 0.0), beta=beta, batch_size=B, ridge=1e-5)
+    runs[f"samples_momentum_B{B}"] = MomentumSGD(
+        lr=PowerLaw(a, 0.0), beta=beta, batch_size=B, ridge=1e-5
+    )
 traces = page.run(problem, **runs)
 numbers = page.numbers
 
@@ -111,8 +113,14 @@ if page.profile == "full":
     for key, point in CHOSEN.items():
         start, split, B = key
         cell = {"draw": "tuning", "start": start, "split": split, "B": B}
-        best = (numbers[Query.of("best_a", **cell)].value, numbers[Query.of("best_beta", **cell)].value)
-        check(f"{starts[start]}, {split}, B = {B}: the point used has the lowest cost on the tuning seeds", best == point)
+        best = (
+            numbers[Query.of("best_a", **cell)].value,
+            numbers[Query.of("best_beta", **cell)].value,
+        )
+        check(
+            f"{starts[start]}, {split}, B = {B}: the point used has the lowest cost on the tuning seeds",
+            best == point,
+        )
 
 # %% [markdown]
 # ## Verdicts

@@ -97,8 +97,12 @@ def converging(split):
     plain, limited = (f"Algorithm {number}" for number in NUMBERS[split])
     is_limited = runs["method"] == "limit"
     runs["panel"] = np.where(is_limited, f"{limited}, constrained", f"{plain} and SGD")
-    runs["client's batch"] = runs["B"].where(runs["method"] != "sgd2", 2 * runs["B"]).map("{:g}".format)
-    names = runs["method"].map({"ssca": plain, "sgd": "SGD", "sgd2": "SGD, two steps of half the batch"})
+    runs["client's batch"] = (
+        runs["B"].where(runs["method"] != "sgd2", 2 * runs["B"]).map("{:g}".format)
+    )
+    names = runs["method"].map(
+        {"ssca": plain, "sgd": "SGD", "sgd2": "SGD, two steps of half the batch"}
+    )
     runs["curve of"] = names.where(~is_limited, "U = " + runs["U"].map("{:g}".format))
     runs["accuracy"] *= 100
     return plot.over_seeds(runs.sort_values(["panel", "B", "U"], kind="stable"), both)
@@ -133,7 +137,9 @@ costs = {f"cost_{r}": f"t = {r}" for r in looks}
 alone = {f"Algorithm 1, B = {b}": f"samples_ssca_B{b}" for b in shown}
 alone |= {f"SGD, B = {b}": f"samples_sgd_B{b}" for b in shown}
 half = {f"SGD, B = {b}, E = 2": f"samples_sgd2_B{b}" for b in halves(shown)}
-report.runs_table(page, alone | half, costs | {"area": "mean over rounds", "accuracy": "final accuracy"})
+report.runs_table(
+    page, alone | half, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}
+)
 
 # %% [markdown]
 # ## Features split: Figure 3
@@ -159,7 +165,11 @@ report.runs_table(page, rows, costs | {"area": "mean over rounds", "accuracy": "
 # The cost of SSCA minus that of SGD, for both splits:
 
 # %% tags=["hide-input"]
-apart = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_minus_sgd" for s in ("samples", "features") for b in shown}
+apart = {
+    f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_minus_sgd"
+    for s in ("samples", "features")
+    for b in shown
+}
 apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_minus_sgd2" for b in shown}
 report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 
@@ -167,7 +177,9 @@ report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 # The cost of SSCA with features split minus that with samples split, from the same start:
 
 # %% tags=["hide-input"]
-both = {f"B = {b} and {page.params['clients'] * b}": f"features_ssca_B{b}_minus_samples" for b in shown}
+both = {
+    f"B = {b} and {page.params['clients'] * b}": f"features_ssca_B{b}_minus_samples" for b in shown
+}
 report.runs_table(page, both, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
@@ -180,7 +192,11 @@ report.runs_table(page, both, costs | {"area": "mean over rounds"})
 # %% tags=["hide-input"]
 small = min(page.batches)
 start = {"": "as above", "he_": "He's"}
-apart = {f"{split}, start {x}": f"{prefix}{split}_ssca_B{small}_minus_sgd" for split in ("samples", "features") for prefix, x in start.items()}
+apart = {
+    f"{split}, start {x}": f"{prefix}{split}_ssca_B{small}_minus_sgd"
+    for split in ("samples", "features")
+    for prefix, x in start.items()
+}
 report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
@@ -194,8 +210,14 @@ report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 
 # %% tags=["hide-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
-rows = {f"{x}, B = {b if 'samples' in method else page.params['clients'] * b}": f"{method}_B{b}" for x, method in kinds.items() for b in shown}
-report.runs_table(page, rows, {"up": "to the server", "down": "from the server", "between": "between clients"})
+rows = {
+    f"{x}, B = {b if 'samples' in method else page.params['clients'] * b}": f"{method}_B{b}"
+    for x, method in kinds.items()
+    for b in shown
+}
+report.runs_table(
+    page, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}
+)
 
 # %% [markdown]
 # The abstract promises lower communication costs ({claim}`ssca/C14`). A round of SSCA sends as much as one of SGD, so
@@ -205,10 +227,24 @@ report.runs_table(page, rows, {"up": "to the server", "down": "from the server",
 # of the cost earlier, but later than SGD with two steps on half of the batch.
 
 # %% tags=["hide-input"]
-less = {f"{split} split, B = {b}": f"later_{split}_ssca_B{b}_minus_sgd" for split in ("samples", "features") for b in shown}
-less |= {f"samples split, B = {b}, against SGD with E = 2": f"later_samples_ssca_B{b}_minus_sgd2" for b in shown}
+less = {
+    f"{split} split, B = {b}": f"later_{split}_ssca_B{b}_minus_sgd"
+    for split in ("samples", "features")
+    for b in shown
+}
+less |= {
+    f"samples split, B = {b}, against SGD with E = 2": f"later_samples_ssca_B{b}_minus_sgd2"
+    for b in shown
+}
 less = {text: run for text, run in less.items() if f"{run}.sent_to_half" in numbers}
-report.runs_table(page, less, {"sent_to_half": "until half of the cost of guessing", "sent_to_quarter": "until a quarter of it"})
+report.runs_table(
+    page,
+    less,
+    {
+        "sent_to_half": "until half of the cost of guessing",
+        "sent_to_quarter": "until a quarter of it",
+    },
+)
 
 # %% [markdown]
 # The checks compare the messages of a recorded round with the paper's list. (What the messages reveal is in a
@@ -219,11 +255,23 @@ report.runs_table(page, less, {"sent_to_half": "until half of the cost of guessi
 
 # %% tags=["hide-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):
-    check(f"Algorithm {k}: messages as in the paper", numbers[f"algorithm{k}.wrong_messages"].value == 0)
-    check(f"Algorithm {k}: bits of its runs as the list implies", numbers[f"algorithm{k}.bits_off"].value == 0)
+    check(
+        f"Algorithm {k}: messages as in the paper",
+        numbers[f"algorithm{k}.wrong_messages"].value == 0,
+    )
+    check(
+        f"Algorithm {k}: bits of its runs as the list implies",
+        numbers[f"algorithm{k}.bits_off"].value == 0,
+    )
 for k in (1, 2):
-    check(f"Algorithm {k}: the server's work grows in proportion to d", abs(numbers[f"algorithm{k}.linearity"].value - 1) < 0.05)
-check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"algorithm{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
+    check(
+        f"Algorithm {k}: the server's work grows in proportion to d",
+        abs(numbers[f"algorithm{k}.linearity"].value - 1) < 0.05,
+    )
+check(
+    "the clients' work is at most 1.5 times that of SGD",
+    all(numbers[f"algorithm{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)),
+)
 
 # %% [markdown]
 # ## The start of the average
@@ -253,7 +301,11 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_minus_plain" for s in ("samples", "features") for b in shown}
+bias = {
+    f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_minus_plain"
+    for s in ("samples", "features")
+    for b in shown
+}
 report.runs_table(page, bias, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
@@ -262,16 +314,23 @@ report.runs_table(page, bias, costs | {"area": "mean over rounds"})
 
 # %% tags=["hide-input", "nbval-check-output"]
 costs_at_start = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
-first_costs = {name: x for name, x in costs_at_start.items() if name.startswith(("samples", "features"))}
+first_costs = {
+    name: x for name, x in costs_at_start.items() if name.startswith(("samples", "features"))
+}
 wide = {name: x for name, x in costs_at_start.items() if name.startswith("he_")}
 paper_start = next(iter(first_costs.values()))
-same = all(np.array_equal(x, paper_start) for n, x in first_costs.items() if n.startswith("samples"))
+same = all(
+    np.array_equal(x, paper_start) for n, x in first_costs.items() if n.startswith("samples")
+)
 near = all(np.allclose(x, paper_start, rtol=1e-5) for x in first_costs.values())
 he_start = next(iter(wide.values()))
 same_he_start = all(np.allclose(x, he_start, rtol=1e-5) for x in wide.values())
 check("all runs with samples split start at the same costs", same)
 check("all runs with features split start at these costs too, up to rounding", near)
-check("all runs from He's start begin at other costs, also common to all", same_he_start and not np.allclose(he_start, paper_start[: len(he_start)], rtol=1e-3))
+check(
+    "all runs from He's start begin at other costs, also common to all",
+    same_he_start and not np.allclose(he_start, paper_start[: len(he_start)], rtol=1e-3),
+)
 
 # %% [markdown]
 # ## Verdicts

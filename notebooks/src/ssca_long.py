@@ -87,7 +87,9 @@ kinds = {"paper": "the paper's steps", "valid": "valid steps"}
 # %% tags=["hide-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
 pairs["valid"] = (VALID["rho"], VALID["gamma"])
-conditions_met = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()}
+conditions_met = {
+    k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()
+}
 displayed(pd.DataFrame.from_dict(conditions_met, orient="index"))
 
 # %% [markdown]
@@ -140,8 +142,12 @@ report.runs_table(page, still, stationary | {"fall": "log-log slope in the secon
 # %%
 shown = page.curves(["steps", "c", "U"], DEFAULTS, method="limit")
 shown["above"] = shown["cost_all"] - shown["U"]
-shown["run with"] = shown["steps"].map(kinds).fillna("c growing from " + shown["c"].map("{:g}".format))
-grid = sns.relplot(plot.over_seeds(shown, {"above": "F - U"}), hue="run with", col="U", **plot.LINES)
+shown["run with"] = (
+    shown["steps"].map(kinds).fillna("c growing from " + shown["c"].map("{:g}".format))
+)
+grid = sns.relplot(
+    plot.over_seeds(shown, {"above": "F - U"}), hue="run with", col="U", **plot.LINES
+)
 for ax in grid.axes.flat:
     ax.set_yscale("symlog", linthresh=0.01)
 plot.levels(grid.axes[0], 0, "F = U")
@@ -176,8 +182,15 @@ report.runs_table(page, limits, above)
 # %% tags=["hide-input"]
 below = {}
 for text, run in limits.items():
-    values = {column: numbers[f"{run}.{k}"].per_seed for k, column in above.items() if k.startswith("violation_") and f"{run}.{k}" in numbers}
-    below[text] = {column.removeprefix("F - U "): f"{sum(x < 0 for x in v)} of {len(v)}" for column, v in values.items()}
+    values = {
+        column: numbers[f"{run}.{k}"].per_seed
+        for k, column in above.items()
+        if k.startswith("violation_") and f"{run}.{k}" in numbers
+    }
+    below[text] = {
+        column.removeprefix("F - U "): f"{sum(x < 0 for x in v)} of {len(v)}"
+        for column, v in values.items()
+    }
 displayed(pd.DataFrame.from_dict(below, orient="index"))
 
 # %% [markdown]
@@ -190,13 +203,26 @@ displayed(pd.DataFrame.from_dict(below, orient="index"))
 
 # %%
 growing = shown.dropna(subset="c")
-middle = growing.groupby(["run", "c", "U", "round"])[["slack", "penalty", "nu"]].median().reset_index()
+middle = (
+    growing.groupby(["run", "c", "U", "round"])[["slack", "penalty", "nu"]].median().reset_index()
+)
 middle["slack"] = middle["slack"].clip(1e-5)
 drawn = middle.melt(["run", "c", "U", "round"], ["slack", "penalty", "nu"], "curve of")
-drawn["metric"] = drawn["curve of"].map({"slack": "slack s", "penalty": "c, and multiplier", "nu": "c, and multiplier"})
+drawn["metric"] = drawn["curve of"].map(
+    {"slack": "slack s", "penalty": "c, and multiplier", "nu": "c, and multiplier"}
+)
 drawn["c from"] = drawn["c"].map("{:g}".format)
 panels = {"row": "metric", "col": "U", "facet_kws": {"sharey": "row", "legend_out": False}}
-grid = sns.relplot(drawn, kind="line", x="round", y="value", hue="c from", style="curve of", estimator=None, **panels)
+grid = sns.relplot(
+    drawn,
+    kind="line",
+    x="round",
+    y="value",
+    hue="c from",
+    style="curve of",
+    estimator=None,
+    **panels,
+)
 grid.set(yscale="log")
 plot.levels(grid.axes[0], page.tolerance, "tolerance")
 plot.finish(grid, size=(8.6, 5.0))
@@ -211,13 +237,14 @@ plot.show(
 
 # %% tags=["hide-input"]
 growing = {
-    f"U = {u:g}, c from {c:g}": f"limit_c{c:g}_U{u:g}"
-    for u in page.levels
-    for c in page.penalties
+    f"U = {u:g}, c from {c:g}": f"limit_c{c:g}_U{u:g}" for u in page.levels for c in page.penalties
 }
 slacks = {"slack_first": "slack in the first period", "slack_end": "slack in the last period"}
 slacks |= {"penalty_end": "last c", "nu_end": "last multiplier"}
-slacks |= {"violation_patience": "F - U after the first period", "violation_end": "F - U at the end"}
+slacks |= {
+    "violation_patience": "F - U after the first period",
+    "violation_end": "F - U at the end",
+}
 report.runs_table(page, growing, slacks)
 
 # %% [markdown]

@@ -92,10 +92,20 @@ numbers = page.numbers
 # %%
 shown = page.curves(["split", "method", "ridge", "U"], DEFAULTS)
 forms = {"ssca": "by lambda, Algorithms 1 and 3", "limit": "by U, Algorithms 2 and 4"}
-ends = plot.worded(shown[shown["round"] == page.rounds], method=forms).rename(columns={"method": "form"})
+ends = plot.worded(shown[shown["round"] == page.rounds], method=forms).rename(
+    columns={"method": "form"}
+)
 means = ends.groupby(["run", "split", "form"], observed=True)[["cost", "norm"]].mean().reset_index()
-line = {"kind": "line", "markers": True, "dashes": False, "estimator": None, "facet_kws": {"legend_out": False}}
-grid = sns.relplot(means, x="cost", y="norm", hue="form", style="form", col="split", col_order=SPLITS, **line)
+line = {
+    "kind": "line",
+    "markers": True,
+    "dashes": False,
+    "estimator": None,
+    "facet_kws": {"legend_out": False},
+}
+grid = sns.relplot(
+    means, x="cost", y="norm", hue="form", style="form", col="split", col_order=SPLITS, **line
+)
 seeds = {"x": "cost", "y": "norm", "hue": "form", "s": 9, "alpha": 0.35, "legend": False}
 for split, ax in grid.axes_dict.items():
     sns.scatterplot(ends[ends["split"] == split], ax=ax, **seeds)
@@ -119,7 +129,9 @@ plot.show(
 
 # %% tags=["hide-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
-report.runs_table(page, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"})
+report.runs_table(
+    page, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}
+)
 
 # %% [markdown]
 # The next tables show rank correlations over the values of $\lambda$ or $U$, as means over the seeds.
@@ -154,7 +166,10 @@ U = torch.tensor([0.4]).double()
 zeros = torch.zeros(3).double()
 response = best_response(zeros, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
 gradient = linear[0] + 2 * 0.1 * response.w + 2 / response.nu * response.w
-check("the constraint is active and its multiplier is positive", response.nu > 0 and response.slack < 1e-12)
+check(
+    "the constraint is active and its multiplier is positive",
+    response.nu > 0 and response.slack < 1e-12,
+)
 check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]
@@ -164,13 +179,20 @@ check("the gradient of the regularized form is zero there", gradient.norm() < 1e
 
 # %%
 shown = page.curves(["U"], DEFAULTS, method="theorem")
-weight = 1 / shown.groupby(["run", "seed"])["nu"].shift()  # lambda by the multiplier of the round before
+weight = (
+    1 / shown.groupby(["run", "seed"])["nu"].shift()
+)  # lambda by the multiplier of the round before
 across = shown["across"]
 along = shown["along"] + 2 * weight * np.sqrt(shown["norm"])
 shown["share"] = np.hypot(across, along) / shown["slope"]
 shown["level U"] = shown["U"].map("{:g}".format)
-costs, shares = (plot.over_seeds(shown, {name: words}) for name, words in (("cost", "training cost F"), ("share", "|∇(27)| / |∇F|")))
-grid = sns.relplot(pd.concat([shares, costs], ignore_index=True), hue="level U", col="metric", **plot.LINES)
+costs, shares = (
+    plot.over_seeds(shown, {name: words})
+    for name, words in (("cost", "training cost F"), ("share", "|∇(27)| / |∇F|"))
+)
+grid = sns.relplot(
+    pd.concat([shares, costs], ignore_index=True), hue="level U", col="metric", **plot.LINES
+)
 plot.plain_log(grid.axes_dict["|∇(27)| / |∇F|"])
 late = costs[costs["round"] > costs["round"].max() // 10]
 grid.axes_dict["training cost F"].set_ylim(0, 1.2 * late["high"].max())

@@ -372,7 +372,9 @@ for name, path in paths.items():
     late = path[2 * rounds :]
     values = torch.stack([g(w) for w in late])
     f = losses(late, homes.mean(0)).mean()
-    print(f"{name}: g {values.mean():.2f} (deviation {values.std():.2f}), f {f:.2f} above its least")
+    print(
+        f"{name}: g {values.mean():.2f} (deviation {values.std():.2f}), f {f:.2f} above its least"
+    )
 
 # %%
 plot.show(

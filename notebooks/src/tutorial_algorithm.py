@@ -164,9 +164,7 @@ from papers.kit.quantities import curves
 
 settle(globals(), rounds=(60, 15), seeds=([0, 1, 2, 3, 4], [0, 1]))
 table = data.breast_cancer()
-problem = problems.neyman_pearson(
-    table.X, table.y, clients=20, dtype=torch.float64
-)
+problem = problems.neyman_pearson(table.X, table.y, clients=20, dtype=torch.float64)
 grid = [replace(method, momentum=momentum) for momentum in (0.0, 0.5, 0.9)]
 runs = fl.run(grid, problem, rounds=rounds, seeds=seeds, progress=False)
 names = [f"momentum {a.momentum:g}" for a in grid]

@@ -261,9 +261,7 @@ check("two models of 32-bit numbers go each way", all(right))
 # client after another and sends real messages:
 
 # %% tags=["nbval-check-output"]
-method = Scaffold(
-    lr=0.05, local_steps=local_steps, participants=participants
-)
+method = Scaffold(lr=0.05, local_steps=local_steps, participants=participants)
 fl.check_algorithm(method, problem)
 short = {"rounds": 5, "seeds": seeds, "progress": False}
 fast = fl.run(method, problem, engine=fl.Vectorized, **short)
@@ -324,9 +322,7 @@ def mistaken(name, old, new):
     return wrong
 
 
-forgetful = mistaken(
-    "forgetful", "fed.store_memory(state.memory, draw, new)", "state.memory"
-)
+forgetful = mistaken("forgetful", "fed.store_memory(state.memory, draw, new)", "state.memory")
 trace = fl.run(forgetful, problem, **often)
 left = trace.metrics["f"][:, -1] - least
 check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
