@@ -14,8 +14,8 @@ from fedlib.engine.start import first_progress
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
 from papers.fedsgm.cartpole.method import PolicyFedSGM
+from papers.fedsgm.cartpole.simulator import cartpole
 from tests.helpers.randoms import normal
-from tests.helpers.walker import walkers
 from tests.helpers.weekly import further_weekly
 
 aten = torch.ops.aten
@@ -137,9 +137,9 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 
 
 def test_a_simulator_is_mapped_as_it_is():
-    runs, progress, _ = prepared(
-        PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3)
-    )
+    method = PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3)
+    problem = cartpole(0, clients=3, environments=1, evaluation=2)
+    runs, progress, _ = prepared(method, problem)
     mapped = runs._step
     assert runs.speed_up(progress.state, 10**9, 1) is None
     assert runs._step is mapped

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 import fedlib as fl
 from fedlib import data
+from fedlib.core.problem import Batch
 from papers.arena import STUDY
 from papers.arena import methods as arena_units
 from papers.arena.methods import METHODS, applies, form_of, grid, units
@@ -40,7 +41,7 @@ def some_point(problem, seed=3):
 @pytest.mark.parametrize("name", NAMES)
 def test_closed_gradients_are_those_of_the_losses(name):
     problem = doubled(problem_of(name))
-    batch = fl.core.problem.Batch(
+    batch = Batch(
         tuple(x[problem.rows[1]] for x in problem.data),
         torch.full((problem.rows.shape[1],), 1 / problem.rows.shape[1], dtype=torch.float64),
     )
@@ -68,7 +69,7 @@ def test_two_objectives_in_a_ratio_have_a_convex_combination_as_their_mean():
     weighted = problem_of("pair", "objectives", ratio=3.0)
     expected = 0.25 * f + 0.75 * g
     assert_close(weighted.mean_losses(w).mean(), expected)
-    batch = fl.core.problem.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
+    batch = Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
     plain = problem_of("pair").gradient(
         w,
         batch,
@@ -89,22 +90,28 @@ def test_a_set_is_the_constraint(name):
     near(inside.metrics(edge, inside)["g"], 1, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_of_training_validation_and_test_are_apart(name):
-    problem = problem_of(name)
+def sides_of(problem):
+    """The rows for training, for validation and for the test."""
     count = len(problem.data)
-    sides = [problem.data, problem.heldout[:count], problem.heldout[count:]]
-    # a row of vectors as it stands, of numbers beside each other
-    rows = [{tuple(row) for row in (torch.stack(p, 1) if p[0].dim() == 1 else p[0]).tolist()}
-            for p in sides]  # fmt: skip
-    if name == "sparse":  # the others have people, or pictures, that are alike
-        assert len(set.union(*rows)) == sum(map(len, rows)) == sum(len(p[0]) for p in sides)
+    return problem.data, problem.heldout[:count], problem.heldout[count:]
+
+
+def test_rows_of_training_validation_and_test_are_apart():
+    """In the other problems there are people, or pictures, that are alike."""
+    rows = [side[0] for side in sides_of(problem_of("sparse"))]
+    together = torch.cat(rows)
+    assert len(together.unique(dim=0)) == len(together)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_validation_takes_a_share_of_the_rows_and_training_has_the_others(name):
+    problem = problem_of(name)
+    training, validation, test = (len(side[0]) for side in sides_of(problem))
     if name in ("pair", "sparse"):
-        share = len(sides[1][0]) / (len(sides[0][0]) + len(sides[1][0]))
-        near(share, 0.2, abs=0.02)
+        near(validation / (training + validation), 0.2, abs=0.02)
     else:
-        assert len(sides[2][0]) > len(sides[0][0]) / 10  # all other people
-    assert problem.rows.flatten().tolist() == [*range(len(sides[0][0]))]
+        assert test > training / 10  # all other people
+    assert problem.rows.flatten().tolist() == [*range(training)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,12 +119,13 @@ def test_validation_and_test_are_measured_on_their_own_rows(name):
     """A choice by validation must not have seen a row of the test."""
     problem = problem_of(name)
     w = some_point(problem).float()
-    count = len(problem.data)
     metrics = problem.metrics(w, problem)
     assert metrics["val_f"] != metrics["test_f"]
-    for side, rows in {"val": problem.heldout[:count], "test": problem.heldout[count:]}.items():
-        m = len(rows[-1])
-        f, g = problem.losses(w, fl.core.problem.Batch(rows, torch.full((m,), 1 / m)))
+    _, validation, test = sides_of(problem)
+    for side, rows in (("val", validation), ("test", test)):
+        count = len(rows[-1])
+        batch = Batch(rows, torch.full((count,), 1 / count))
+        f, g = problem.losses(w, batch)
         assert_close((metrics[f"{side}_f"], metrics[f"{side}_g"]), (f, g))
 
 

@@ -66,32 +66,6 @@ def test_first_is_the_smallest_objective_of_those_that_are_shown_to_keep():
     assert set(nobody.values()) == {"unclear"}
 
 
-@pytest.mark.parametrize(
-    ("apart", "spread", "standing"),
-    [
-        (3.0, 0.1, "behind"),
-        (0.3, 5.0, "open"),  # the interval reaches 0
-        (1.0, 0.3, "behind"),
-    ],
-)
-def test_a_difference_is_shown_or_open(apart, spread, standing):
-    gaps = {"soft": NARROW, "hard": NARROW + apart + spread * (TEN - TEN.mean())}
-    words = standings(gaps, dict.fromkeys(gaps, True))
-    assert words["hard"] == standing
-    assert words["soft"] == ("winner" if standing == "behind" else "first")
-
-
-def test_many_comparisons_make_each_stricter():
-    """A difference that one comparison shows is not shown among twelve that show nothing."""
-    late = 0.8 + TEN - TEN.mean()
-    assert 0.01 < difference(late) < 0.05
-    pair = {"soft": 0 * TEN, "hard": late}
-    assert standings(pair, dict.fromkeys(pair, True))["hard"] == "behind"
-    noise = {str(i): 9 + np.roll(30 * TEN, i) for i in range(12)}
-    together = pair | noise
-    assert standings(together, dict.fromkeys(together, True))["hard"] == "open"
-
-
 def test_the_test_is_that_of_scipy():
     d = 0.4 + 0.5 * TEN
     expected = stats.ttest_rel(d + TEN, TEN).pvalue

@@ -56,29 +56,3 @@ def test_what_diverges_rests_where_it_was():
     )
     assert 1 < stopped.state.w.abs().max() <= FAR
     np.testing.assert_array_equal(stopped.metrics["f"][:, -1], stopped.metrics["f"][:, -2])
-
-
-def test_a_run_goes_on_from_a_checkpoint(tmp_path):
-    method = Stopped(FedSGM(0.1, 2, 4, tolerance=0.05))
-    file = tmp_path / "half.pt"
-    fl.run(
-        method,
-        toy(),
-        rounds=4,
-        progress=False,
-        checkpoint=file,
-    )
-    resumed = fl.run(
-        method,
-        toy(),
-        rounds=8,
-        progress=False,
-        checkpoint=file,
-    )
-    plain = fl.run(
-        method,
-        toy(),
-        rounds=8,
-        progress=False,
-    )
-    assert_close(resumed.state.w, plain.state.w)
