@@ -38,7 +38,7 @@ page = STUDIES["arena"].page(globals())
 # If you change this cell, the results below change.
 
 # %%
-# the grids of rule 3; a keyword with the name of a run gives it another algorithm
+# The grids of rule 3; a keyword with the name of a run gives it another algorithm
 traces = page.run()
 numbers = page.numbers
 health = page.health

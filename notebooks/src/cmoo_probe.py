@@ -48,7 +48,7 @@ from papers import STUDIES
 from papers.fedcmoo.common import GREY
 from papers.fedcmoo.probe.claims import TABLE_3
 from papers.fedcmoo.probe.methods import ProgressProbe
-from papers.fedcmoo.probe.quantities import COMPRESSIONS, EXCHANGES, WINDOW
+from papers.fedcmoo.probe.quantities import COMPRESSIONS, EXCHANGES
 from papers.fedcmoo.probe.runs import DEFAULTS, TRAINED
 from papers.fedcmoo.standin import note, source_text
 from papers.kit import plot, report
@@ -251,7 +251,7 @@ def draw_progress(gains):
     return grid
 
 
-grid = draw_progress(progress_of("printed", WINDOW))
+grid = draw_progress(progress_of("printed", window=10))
 plot.show(
     grid,
     "figure_11",
@@ -277,7 +277,7 @@ report.runs_table(page, progress, measures)
 # figure shows the first 30 rounds of the same run with FedCMOO's step size in both methods.
 
 # %%
-grid = draw_progress(progress_of("equal", 1))
+grid = draw_progress(progress_of("equal", window=1))
 plot.show(
     grid,
     "equal_steps",
