@@ -61,13 +61,11 @@ def mean_gaps(trace: Trace, problems: Sequence[Problem]) -> Gaps:
     `trace` is of an algorithm with an averaged output, `problems` are those of its seeds.
     """
     outputs = torch.from_numpy(trace.output)
-    f_gaps = []
-    values = []
+    rows = []
     for output, problem in zip(outputs, problems, strict=True):
         metrics = problem.metrics(output.to(problem.w0), problem)
-        f_gaps.append(float(metrics["f_gap"]))
-        values.append(float(metrics["g"]))
-    return Gaps(np.array(f_gaps), np.array(values))
+        rows.append((float(metrics["f_gap"]), float(metrics["g"])))
+    return Gaps(*np.array(rows).T)
 
 
 def gaps_of_rates(

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fedlib.core import Trace
+from fedlib import data
+from fedlib.core import Problem, Trace
+from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
-from papers.kit.quantities import Defaults, Label, Query
-from papers.kit.study import Params
+from papers.kit.quantities import Defaults, Label, Query, labels_of
+from papers.kit.study import Params, Traces
 
 #: The labels of a run.
 Run = dict[str, Label]
@@ -30,6 +32,31 @@ def instead(runs: Iterable[Run], substitute: Run, *measures: str) -> dict[Query,
         for measure in measures:
             queries[Query.of(measure, **run)] = Query.of(measure, **substitute)
     return queries
+
+
+def without_splits(traces: Traces, splits: Label) -> dict[str, Trace]:
+    """The runs on other splits than these."""
+    return {n: trace for n, trace in traces.items() if labels_of(trace)["splits"] != splits}
+
+
+def breast_cancer(
+    seed: int,
+    *,
+    clients: int,
+    positive: str = "malignant",
+    config: Mapping[str, Any] = {},
+    **options: Any,
+) -> Problem:
+    """Neyman-Pearson classification of the breast cancer data on equal, stratified clients."""
+    table = data.breast_cancer(positive)
+    return neyman_pearson(
+        table.X,
+        table.y,
+        clients=clients,
+        seed=seed,
+        config={"data": "breast_cancer", "positive": positive, **config},
+        **options,
+    )
 
 
 def disjoint(trace: Trace, count: int) -> list[Trace]:

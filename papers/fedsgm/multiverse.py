@@ -4,25 +4,30 @@ The settings are all combinations of the values of each open choice. In each of 
 condition is read off runs on the same seeds: it holds, fails, or is open.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from papers.kit.numbers import Number
-from papers.kit.quantities import Row, row
-from papers.kit.rules import Control, Rule, State, of
+from papers.kit.quantities import Label, Row, row
+from papers.kit.rules import State
 
 
-def shares(claim: str, settings: Iterable[tuple[State, State]]) -> list[Row]:
+def shares(
+    settings: Iterable[tuple[State, State]],
+    measure: str,
+    control: str,
+    **labels: Label,
+) -> Iterator[Row]:
     """The share of the settings in which a sentence holds, and in which its control does.
 
     Parameters
     ----------
-    claim : short name of the claim, which the names of both rows begin with.
     settings : for every setting whether the sentence holds there, and whether its control does.
+    measure, control : what the two shares are called.
+    labels : of both.
     """
     states, control_states = zip(*settings, strict=True)
-    share = row(f"{claim}.share", share_of(states))
-    control = row(f"{claim}.control", share_of(control_states))
-    return [share, control]
+    yield row(measure, share_of(states), **labels)
+    yield row(control, share_of(control_states), **labels)
 
 
 def share_of(states: Sequence[State]) -> Number:
@@ -30,16 +35,3 @@ def share_of(states: Sequence[State]) -> Number:
     low = states.count(True) / len(states)
     high = 1 - states.count(False) / len(states)
     return Number(low, low, high, (), "of the settings")
-
-
-def rule(claim: str, control: str, note: str = "") -> Rule:
-    """That a sentence holds in half of the settings, and in nine of ten."""
-    share = of(f"{claim}.share")
-    return Rule(
-        {
-            "the claim holds in at least half of the settings": share >= 0.5,
-            "the claim holds in at least nine of ten settings": share >= 0.9,
-        },
-        note=note,
-        control=Control(control, {f"{claim}.share": f"{claim}.control"}),
-    )

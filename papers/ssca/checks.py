@@ -197,7 +197,7 @@ def no_surrogates(
 
 
 class Path(NamedTuple):
-    """What a run passed through, round by round."""
+    """What a run passed through, round by round; in a single round without the axis T."""
 
     w: Array  # [T, R, d]
     step: Array  # [T, R, d]  best response less w
@@ -227,11 +227,7 @@ def ssca(
     sweeps = 1 if constraints < 2 else 100
     surrogates = no_surrogates(runs, constraints, dim, tau)
     w = start
-    iterates = []
-    steps = []
-    errors = []
-    gaps = []
-    duals = []
+    visited = []
     for weight, pace in zip(rho, gamma, strict=True):
         rows = rng.integers(samples, size=(runs, batch))
         values, slopes = evaluate(functions, w, rows)
@@ -240,19 +236,9 @@ def ssca(
         nu = multipliers(program, sweeps)
         step = minimizer(program, nu) - w
         error, gap = _tracking(functions, surrogates, w)
-        iterates.append(w)
-        steps.append(step)
-        errors.append(error)
-        gaps.append(gap)
-        duals.append(nu)
+        visited.append(Path(w, step, error, gap, nu))
         w = w + pace * step
-    return Path(
-        w=np.stack(iterates),
-        step=np.stack(steps),
-        error=np.stack(errors),
-        gap=np.stack(gaps),
-        nu=np.stack(duals),
-    )
+    return Path(*map(np.stack, zip(*visited, strict=True)))
 
 
 def evaluate(

@@ -137,8 +137,7 @@ class _Network:
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         inputs, target = batch.data
         second, x, z, s, out = self.forward(w, inputs)
-        hit = target.unsqueeze(-1) == torch.arange(self.L, device=w.device)
-        error = torch.softmax(out, -1) - hit.to(w.dtype)
+        error = output_error(out, target)
         error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
         slope = s * (1 + z * (1 - s))
         back = (error @ second) * (slope / self.scale)  # [B, J]
@@ -160,6 +159,12 @@ class _Network:
             hits = outputs.argmax(-1) == target
             right = right + hits.to(w.dtype).sum()
         return {"cost": cost / len(evaluated), "accuracy": right / len(labels), "norm": w @ w}
+
+
+def output_error(outputs: Float[Tensor, "B L"], target: Tensor) -> Float[Tensor, "B L"]:
+    """The derivative of the cross-entropy of every row by its outputs."""
+    hit = target.unsqueeze(-1) == torch.arange(outputs.shape[-1], device=outputs.device)
+    return torch.softmax(outputs, -1) - hit.to(outputs.dtype)
 
 
 def uniform(shape: tuple[int, int], fan_in: int, rng: torch.Generator) -> Float[Tensor, "n"]:
@@ -236,9 +241,7 @@ class _Halves:
         z = total(h)
         cells = silu(z)
         s = torch.sigmoid(z)
-        hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
-        probabilities = torch.softmax(cells @ W.T, -1)
-        error = (probabilities - hit.to(w.dtype)) * weights[0]  # [B, L]
+        error = output_error(cells @ W.T, labels[0]) * weights[0]  # [B, L]
         slope = s * (1 + z * (1 - s))
         back = (error @ W) * slope
         return (error.T @ cells).flatten(), (back,) * len(h)

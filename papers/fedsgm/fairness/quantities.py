@@ -5,6 +5,7 @@ from functools import partial
 from itertools import product
 
 from fedlib.core import Trace
+from papers.fedsgm.common import without_splits
 from papers.fedsgm.curves import FEASIBLE, halves, oscillation, tuned
 from papers.fedsgm.fairness.runs import OPEN_BETAS, OPEN_STEPS, defaults
 from papers.fedsgm.multiverse import shares
@@ -14,7 +15,6 @@ from papers.kit.quantities import (
     Labels,
     Quantities,
     Row,
-    labels_of,
     of_runs,
     row,
     run_of,
@@ -37,7 +37,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, of the tuned penalties, and null data."""
     tolerance = p["tolerance"]
     usual = defaults(p)
-    judged = {n: trace for n, trace in traces.items() if labels_of(trace)["splits"] != "open"}
+    judged = without_splits(traces, "open")
     hard = run_of(traces, usual, method="hard")
     tables = [
         of_runs(judged, partial(measures, tolerance)),
@@ -46,7 +46,8 @@ def derive(traces: Traces, p: Params) -> Quantities:
         [row("majority", exact(hard.config["problem"]["majority"]))],
     ]
     if p["many"]:
-        tables.append(shares("C22", better_trade_off(traces, tolerance, usual)))
+        settings = better_trade_off(traces, tolerance, usual)
+        tables.append(shares(settings, "C22.share", "C22.control"))
     return Quantities.of(tables, usual)
 
 

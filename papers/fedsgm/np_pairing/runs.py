@@ -7,16 +7,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fedlib import data
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.fedsgm import State as FedSGMState
 from fedlib.compress import Identity, TopK
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
-from fedlib.problems import neyman_pearson
 from fedlib.shapes import Vector
-from papers.fedsgm.common import switch_of
+from papers.fedsgm.common import breast_cancer, switch_of
 from papers.kit.quantities import Defaults, Labels, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -82,15 +80,12 @@ def paired(seed: int, *, shift: int) -> Problem:
     The mean objective and the mean constraint are the same for every shift, since all clients hold
     as many rows of a class. Numbers are doubles, so that equal models are equal to the last digits.
     """
-    table = data.breast_cancer()
-    task = neyman_pearson(
-        table.X,
-        table.y,
+    task = breast_cancer(
+        seed,
         clients=CLIENTS,
-        seed=seed,
         train_fraction=0.8,
         dtype=torch.float64,
-        config={"data": "breast_cancer", "positive": "malignant", "shift": shift},
+        config={"shift": shift},
     )
     labels = task.data[1][task.rows]
     rows = task.rows.gather(1, labels.argsort(dim=1, stable=True))  # class 0 first

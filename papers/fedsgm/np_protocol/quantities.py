@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from fedlib.core import Trace
+from papers.fedsgm.common import without_splits
 from papers.fedsgm.curves import START, tuned
 from papers.fedsgm.np_protocol.runs import PENALTY, TUNING, defaults
 from papers.fedsgm.np_unified.quantities import (
@@ -39,11 +40,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: measures of runs, right penalties, spreads, and null data."""
     tolerance = p["tolerance"]
     usual = defaults(p)
-    judged = {
-        name: trace
-        for name, trace in traces.items()
-        if labels_of(trace)["splits"] != TUNING["splits"]
-    }
+    judged = without_splits(traces, TUNING["splits"])
     grids = {
         "beta": sweep(traces, usual, "beta", switch="soft"),
         "rho": sweep(judged, usual, "rho", **PENALTY),

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from papers.fedsgm import curves
-from papers.fedsgm.common import disjoint
+from papers.fedsgm.common import disjoint, without_splits
 from papers.fedsgm.curves import FEASIBLE, START, band, halves, jitter, oscillation, over_limit
-from papers.fedsgm.multiverse import share_of
+from papers.fedsgm.multiverse import shares
 from papers.fedsgm.np_unified.runs import (
     CLIENTS,
     LIMIT,
@@ -52,7 +52,7 @@ Grids = Mapping[str, Mapping[float, Trace]]
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities of some runs."""
-    measured = {name: trace for name, trace in traces.items() if is_measured(trace)}
+    measured = without_splits(traces, "further")  # which serve open settings alone
     tolerance = p["tolerance"]
     usual = defaults(p)
     betas = sweep(measured, usual, "beta", switch="soft")
@@ -75,11 +75,6 @@ def derive(traces: Traces, p: Params) -> Quantities:
     if p["many"]:
         tables.append(less_stable(traces, usual))
     return Quantities.of(tables, usual)
-
-
-def is_measured(trace: Trace) -> bool:
-    """Whether a run is measured by itself: those on further splits serve open settings alone."""
-    return labels_of(trace)["splits"] != "further"
 
 
 def every_round(trace: Trace) -> bool:
@@ -320,20 +315,18 @@ def less_stable(traces: Traces, usual: Defaults) -> Iterator[Row]:
     Null data are beta = 40 on two disjoint halves of the seeds.
     """
     for name, measure in UNSTEADY.items():
-        states = []
-        null_states = []
+        settings = []
         for start in open_starts():
-            low, high = (
+            gentle, usual_run = (
                 measure(run_of(traces, usual, switch="soft", beta=beta, **start))
                 for beta in OPEN_BETAS
             )
-            states.append(is_larger(low, high))
-            null_states.append(is_larger(*halves(high)))
-        yield row(f"less_stable_{name}", share_of(states))
-        yield row(f"less_stable_{name}_null", share_of(null_states))
+            null = is_larger(*halves(usual_run))
+            settings.append((is_larger(gentle, usual_run), null))
+        yield from shares(settings, f"less_stable_{name}", f"less_stable_{name}_null")
 
 
 def is_larger(first: Array, second: Array) -> State:
     """Whether the mean of the first values is larger; None if the seeds leave it open."""
-    rule = of("first") > of("second")
-    return rule.holds({"first": mean(first), "second": mean(second)})
+    rule = of("excess") > 0
+    return rule.holds({"excess": mean(first - second)})

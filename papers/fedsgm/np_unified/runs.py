@@ -6,7 +6,6 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from fedlib import data
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.penalty import PenaltyFedAvg
 from fedlib.algorithms.sgm import SGM
@@ -14,7 +13,7 @@ from fedlib.compress import TopK
 from fedlib.core import Problem
 from fedlib.core.describe import renamed_from
 from fedlib.problems import neyman_pearson
-from papers.fedsgm.common import switch_of, usual_labels
+from papers.fedsgm.common import breast_cancer, switch_of, usual_labels
 from papers.kit.quantities import Defaults, Label, Labels, by_name, completed, name_of
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -66,15 +65,7 @@ def defaults(p: Params) -> Defaults:
 @lru_cache(maxsize=64)
 def problem(seed: int, clients: int = CLIENTS) -> Problem:
     """80 % of the 569 samples on equal, stratified clients, the rest held out."""
-    table = data.breast_cancer()
-    return neyman_pearson(
-        table.X,
-        table.y,
-        clients=clients,
-        seed=seed,
-        train_fraction=0.8,
-        config={"data": "breast_cancer", "positive": "malignant"},
-    )
+    return breast_cancer(seed, clients=clients, train_fraction=0.8)
 
 
 @renamed_from("papers.fedsgm.np_unified.pooled")

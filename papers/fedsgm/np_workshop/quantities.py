@@ -1,6 +1,5 @@
 """The quantities of study W: measures of every run, ratios hard/soft, predictions."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -19,7 +18,7 @@ from papers.fedsgm.curves import (
     second_half,
     violations,
 )
-from papers.fedsgm.multiverse import share_of
+from papers.fedsgm.multiverse import shares
 from papers.fedsgm.np_workshop.runs import OPEN_BETAS, OPEN_LRS, defaults, open_starts, problem
 from papers.fedsgm.skewness import final_models, multiplier
 from papers.kit.numbers import Number, mean, ratio
@@ -186,17 +185,15 @@ def fewer_violations(traces: Traces, tolerance: float, usual: Defaults) -> Itera
     Null data are hard switching on two disjoint halves of the seeds.
     """
     for lr in OPEN_LRS:
-        states = []
-        null_states = []
+        settings = []
         starts = [start for start in open_starts() if start["lr"] == lr]
         for start, beta in product(starts, OPEN_BETAS):
             hard = run_of(traces, usual, **start, switch="hard")
             soft = run_of(traces, usual, **start, switch="soft", beta=beta)
             count = violations(hard, tolerance)
-            states.append(about_four(count, violations(soft, tolerance)))
-            null_states.append(about_four(*halves(count)))
-        yield row("about_four", share_of(states), lr=lr)
-        yield row("about_four_null", share_of(null_states), lr=lr)
+            fewer = about_four(count, violations(soft, tolerance))
+            settings.append((fewer, about_four(*halves(count))))
+        yield from shares(settings, "about_four", "about_four_null", lr=lr)
 
 
 def about_four(first: Array, second: Array) -> State:
@@ -221,19 +218,26 @@ def prices(traces: Traces, usual: Defaults) -> Iterator[Row]:
     Hardly is 5 % of hard switching's fall from the start, or 5 % of its level. The control is soft
     switching at the smallest step size, whatever that of hard switching.
     """
-    for name, objective in OBJECTIVES.items():
-        states: dict[str, list[State]] = defaultdict(list)
+    for (name, objective), (margin, size) in product(OBJECTIVES.items(), MARGINS.items()):
+        settings = []
         for start, beta in product(open_starts(), OPEN_BETAS):
+            soft = partial(run_of, traces, usual, switch="soft", beta=beta)
             hard = objective(run_of(traces, usual, **start, switch="hard"))
-            for suffix, lr in (("", start["lr"]), ("_control", min(OPEN_LRS))):
-                labels = {**start, "lr": lr, "switch": "soft", "beta": beta}
-                rise = objective(run_of(traces, usual, **labels)) - hard
-                within_fall = at_most(rise, SLACK * (START - hard))
-                within_level = at_most(rise, SLACK * hard)
-                states[f"{name}_within_fall{suffix}"].append(within_fall)
-                states[f"{name}_within_level{suffix}"].append(within_level)
-        for measure, of_settings in states.items():
-            yield row(measure, share_of(of_settings))
+            slack = SLACK * size(hard)
+            rise = objective(soft(**start)) - hard
+            slowest_rise = objective(soft(**{**start, "lr": min(OPEN_LRS)})) - hard
+            settings.append((at_most(rise, slack), at_most(slowest_rise, slack)))
+        measure = f"{name}_within_{margin}"
+        yield from shares(settings, measure, f"{measure}_control")
+
+
+def fall(objective: Array) -> Array:
+    """The fall of an objective from its start."""
+    return START - objective
+
+
+def level(objective: Array) -> Array:
+    return objective
 
 
 def at_most(values: Array, bound: Array) -> State:
@@ -244,3 +248,5 @@ def at_most(values: Array, bound: Array) -> State:
 
 #: How an objective is read off a run, by what its measures are called.
 OBJECTIVES = {"late": late_objective, "mean": mean_objective}
+#: What a rise of the objective is held against, of hard switching's.
+MARGINS = {"fall": fall, "level": level}

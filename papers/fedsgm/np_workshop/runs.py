@@ -6,7 +6,6 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
-from fedlib import data
 from fedlib.algorithms.fedsgm import FedSGM, State
 from fedlib.compress import Identity, RandK
 from fedlib.core import Problem
@@ -14,9 +13,8 @@ from fedlib.core.client import ClientState
 from fedlib.core.describe import renamed_from
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
-from fedlib.problems import neyman_pearson
 from fedlib.shapes import Scalar
-from papers.fedsgm.common import switch_of, usual_labels
+from papers.fedsgm.common import breast_cancer, switch_of, usual_labels
 from papers.kit.quantities import Defaults, Label, Labels, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -101,15 +99,7 @@ def defaults(p: Params) -> Defaults:
 @lru_cache(maxsize=64)
 def problem(seed: int, positive: str = CLASSES[0], clients: int = 10) -> Problem:
     """560 of the 569 samples on equal, stratified clients."""
-    table = data.breast_cancer(positive)
-    about = {"data": "breast_cancer", "positive": positive}
-    return neyman_pearson(
-        table.X,
-        table.y,
-        clients=clients,
-        seed=seed,
-        config=about,
-    )
+    return breast_cancer(seed, clients=clients, positive=positive)
 
 
 def specs(p: Params) -> dict[str, Spec]:

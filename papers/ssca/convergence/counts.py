@@ -1,6 +1,6 @@
 """What SSCA's rounds send and compute, counted: messages, bits, and numbers written."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -37,10 +37,9 @@ PIXELS = {"mnist": 784, "digits": 64}
 DIGITS = 10
 #: Algorithm -> the split, and whether it is the one with a limit.
 ALGORITHMS = {
-    1: ("samples", False),
-    2: ("samples", True),
-    3: ("features", False),
-    4: ("features", True),
+    number: (split, limited)
+    for split, numbers in common.NUMBERS.items()
+    for number, limited in zip(numbers, (False, True), strict=True)
 }
 
 Wire = tuple[str, str, int, int]  # sender, receiver, floats, indices
@@ -273,20 +272,16 @@ def megabits(trace: Trace, p: Params) -> dict[str, Number]:
 
 def bits_off(traces: Traces, p: Params) -> Iterator[Row]:
     """By how many bits, at most, uploads and downloads of an algorithm's runs are off the table."""
-    for algorithm, (split, limited) in ALGORITHMS.items():
-        off = []
-        for trace in traces.values():
-            if is_of(trace, split, limited):
-                bits = trace.config["bits"]
-                up, down = up_and_down(split, limited, p, rows_of(trace))
-                off.append(abs(bits["bits_up"] - up))
-                off.append(abs(bits["bits_down"] - down))
-        if off:
-            yield row("bits_off", exact(max(off), "bits"), algorithm=algorithm)
-
-
-def is_of(trace: Trace, split: str, limited: bool) -> bool:
-    """Whether a run is one of the algorithm for a split, with a limit or without, as usual."""
-    labels = labels_of(trace)
-    method = "limit" if limited else "ssca"
-    return (labels["start"], labels["split"], labels["method"]) == ("usual", split, method)
+    off = defaultdict(list)
+    for trace in traces.values():
+        labels = labels_of(trace)
+        if labels["start"] != "usual" or labels["method"] not in ("ssca", "limit"):
+            continue
+        split = str(labels["split"])
+        limited = labels["method"] == "limit"
+        up, down = up_and_down(split, limited, p, rows_of(trace))
+        bits = trace.config["bits"]
+        algorithm = common.NUMBERS[split][limited]
+        off[algorithm] += [abs(bits["bits_up"] - up), abs(bits["bits_down"] - down)]
+    for algorithm, differences in off.items():
+        yield row("bits_off", exact(max(differences), "bits"), algorithm=algorithm)
