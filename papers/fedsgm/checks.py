@@ -230,7 +230,7 @@ def worst_case(
             lr,
         )
 
-    found = scipy.optimize.differential_evolution(
+    search = scipy.optimize.differential_evolution(
         shortfall,
         RANGES,
         maxiter=39,
@@ -241,4 +241,4 @@ def worst_case(
         updating="deferred",
         seed=seed,
     )
-    return -float(found.fun), np.asarray(found.x)
+    return -float(search.fun), np.asarray(search.x)

@@ -46,9 +46,9 @@ class StepSizes(dict[int, tuple[PowerLaw, PowerLaw]]):
         )
 
 
-def printed_steps(first: float, second: float, exponent: float) -> tuple[PowerLaw, PowerLaw]:
+def printed_steps(a1: float, a2: float, exponent: float) -> tuple[PowerLaw, PowerLaw]:
     """Rho and gamma from the numbers that the paper prints."""
-    return PowerLaw(first, exponent), PowerLaw(second, exponent + LATER)
+    return PowerLaw(a1, exponent), PowerLaw(a2, exponent + LATER)
 
 
 #: Of the sample-based algorithms, by a client's batch (section VI of the paper).

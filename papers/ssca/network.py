@@ -136,8 +136,8 @@ class _Network:
 
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         inputs, target = batch.data
-        second, x, z, s, out = self.forward(w, inputs)
-        error = output_error(out, target)
+        second, x, z, s, outputs = self.forward(w, inputs)
+        error = output_error(outputs, target)
         error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
         slope = s * (1 + z * (1 - s))
         back = (error @ second) * (slope / self.scale)  # [B, J]
@@ -227,8 +227,8 @@ class _Halves:
         h: tuple[Tensor, ...],
         labels: tuple[Tensor, ...],
     ) -> Tensor:
-        out = silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
-        return row_losses(out, labels[0]).unsqueeze(1)
+        outputs = silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
+        return row_losses(outputs, labels[0]).unsqueeze(1)
 
     def outer_pullback(
         self,

@@ -46,11 +46,11 @@ DAMPING = (
 )
 
 
-def null(first: Iterable[Run], second: Iterable[Run], *measures: str) -> Control:
+def null(runs: Iterable[Run], rivals: Iterable[Run], *measures: str) -> Control:
     """No effect: hard switching on two disjoint halves of the seeds, in place of two sides."""
     return Control(
         "hard switching on two disjoint halves of the seeds instead of both runs",
-        instead(first, {"half": 0}, *measures) | instead(second, {"half": 1}, *measures),
+        instead(runs, {"half": 0}, *measures) | instead(rivals, {"half": 1}, *measures),
     )
 
 

@@ -228,8 +228,8 @@ def simulate(w: Tensor, chance: Tensor) -> Tensor:
     for t in range(steps):
         h = tanh(torch.baddbmm(a, _seen(state), At))
         h = tanh(torch.baddbmm(bias, h, Bt))
-        out = torch.baddbmm(c, h, Ct)
-        action = CartPole.head.sample(out, quantiles[t])
+        outputs = torch.baddbmm(c, h, Ct)
+        action = CartPole.head.sample(outputs, quantiles[t])
         entry = log[t]
         entry[..., :4] = state
         entry[..., 4] = time

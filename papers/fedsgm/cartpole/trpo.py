@@ -197,13 +197,13 @@ def backtrack(
 
 
 def cosine_basis(
-    inputs: int, width: int, like: Float[Tensor, "..."]
+    inputs: int, width: int, template: Float[Tensor, "..."]
 ) -> Float[Tensor, "{inputs}+1 {width}"]:
     """Frequencies and phases of random cosine features, the same on every machine."""
     rng = torch.Generator().manual_seed(0)
     frequency = torch.randn(inputs, width, generator=rng)
     phase = 2 * torch.pi * torch.rand(1, width, generator=rng)
-    return torch.cat([frequency, phase]).to(like)
+    return torch.cat([frequency, phase]).to(template)
 
 
 def cosine_features(

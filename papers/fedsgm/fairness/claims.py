@@ -70,11 +70,11 @@ def comparable(run: Run, rival: Run, **labels: Label) -> Condition:
 HALVES: list[Run] = [{"half": 0}, {"half": 1}]
 
 
-def null(first: list[Run], second: list[Run], *measures: str) -> Control:
+def null(runs: list[Run], rivals: list[Run], *measures: str) -> Control:
     """No effect: hard FedSGM on two disjoint halves of the thirty seeds, in place of two sides."""
     return Control(
         "hard FedSGM on two disjoint halves of thirty seeds instead of both methods",
-        instead(first, HALVES[0], *measures) | instead(second, HALVES[1], *measures),
+        instead(runs, HALVES[0], *measures) | instead(rivals, HALVES[1], *measures),
     )
 
 

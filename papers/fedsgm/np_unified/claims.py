@@ -422,7 +422,7 @@ TWO_CLIENTS = Control(
 
 def as_central(**splits: Label) -> dict[str, Cells]:
     """That all clients end where centralized training does, but for a share of its fall."""
-    parts: dict[str, Cells] = {}
+    conditions: dict[str, Cells] = {}
     for curve, words in CURVES.items():
         cells: Cells = {}
         for mode, text in NAMED.items():
@@ -430,11 +430,11 @@ def as_central(**splits: Label) -> dict[str, Cells]:
             everyone: Labels = {"switch": mode, "participants": ALL, **splits}
             apart = of(curve, **everyone) - of(curve, **central)
             cells[text] = abs(apart) <= SLACK * of(f"{curve}_fall", **central)
-        parts[
+        conditions[
             f"the late {words} with all clients differs from the centralized one by at most "
             f"{SLACK:.0%} of the latter's fall from the start"
         ] = cells
-    return parts
+    return conditions
 
 
 C26 = Rule(

@@ -180,8 +180,8 @@ def sharper(traces: Traces, p: Params) -> Iterator[Row]:
         for beta, run in runs.items():
             if beta not in (p["beta"], LIMIT):
                 for curve in ("f", "g"):
-                    more = run.late(curve) - usual.late(curve)
-                    yield row(f"{curve}_more", mean(more), **labels, beta=beta)
+                    difference = run.late(curve) - usual.late(curve)
+                    yield row(f"{curve}_more", mean(difference), **labels, beta=beta)
 
 
 def limits(traces: Traces, p: Params) -> Iterator[Row]:
@@ -326,7 +326,7 @@ def less_stable(traces: Traces, usual: Defaults) -> Iterator[Row]:
         yield from shares(settings, f"less_stable_{name}", f"less_stable_{name}_null")
 
 
-def is_larger(first: Array, second: Array) -> State:
-    """Whether the mean of the first values is larger; None if the seeds leave it open."""
+def is_larger(values: Array, smaller: Array) -> State:
+    """Whether the mean of some values is larger; None if the seeds leave it open."""
     rule = of("excess") > 0
-    return rule.holds({"excess": mean(first - second)})
+    return rule.holds({"excess": mean(values - smaller)})

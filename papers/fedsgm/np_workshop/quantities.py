@@ -93,7 +93,7 @@ def late_drift(trace: Trace) -> Array:
 
 def null_data(traces: Traces, usual: Defaults) -> Iterator[Row]:
     """Measures of hard switching on two disjoint halves of the seeds: between them is no effect."""
-    many = run_of(traces, usual, switch="hard", splits="fresh")
+    fresh = run_of(traces, usual, switch="hard", splits="fresh")
     drifting = run_of(
         traces,
         usual,
@@ -102,8 +102,8 @@ def null_data(traces: Traces, usual: Defaults) -> Iterator[Row]:
         fraction=1.0,
     )
     by_seed = {
-        "band_f": band(many, "f"),
-        "band_g": band(many, "g"),
+        "band_f": band(fresh, "f"),
+        "band_g": band(fresh, "g"),
         "drift": drift(drifting),
         "late_drift": late_drift(drifting),
     }
@@ -196,10 +196,10 @@ def fewer_violations(traces: Traces, tolerance: float, usual: Defaults) -> Itera
         yield from shares(settings, "about_four", "about_four_null", lr=lr)
 
 
-def about_four(first: Array, second: Array) -> State:
+def about_four(numerator: Array, denominator: Array) -> State:
     """Whether the ratio of two means is nearer to 4 than to 2 or 8; None if the seeds leave it."""
     rule = between("ratio", *ABOUT)
-    return rule.holds({"ratio": ratio(first, second)})
+    return rule.holds({"ratio": ratio(numerator, denominator)})
 
 
 def late_objective(trace: Trace) -> Array:

@@ -239,19 +239,19 @@ TWINS: dict[str, Labels] = {
 }
 
 
-def alike(batch: int, kind: Labels) -> Condition:
+def alike(batch: int, labels: Labels) -> Condition:
     """The splits' difference within a share of the mean cost with samples split."""
-    cost = of("area", **LATER, split="samples", **kind, B=batch)
-    return abs(of(splits_apart(batch, kind))) < CLOSE * cost
+    cost = of("area", **LATER, split="samples", **labels, B=batch)
+    return abs(of(splits_apart(batch, labels))) < CLOSE * cost
 
 
-def splits_apart(batch: int, kind: Labels) -> Query:
+def splits_apart(batch: int, labels: Labels) -> Query:
     """The mean cost with features split minus that with samples split."""
     return Query.of(
         "area",
         **LATER,
         split="features",
-        **kind,
+        **labels,
         B=batch,
         minus="samples",
     )
@@ -339,13 +339,13 @@ C14 = Rule(
 )
 
 
-def other_batch(kind: Labels) -> Query:
+def other_batch(labels: Labels) -> Query:
     """What ten times the batch changes."""
     return Query.of(
         "area",
         **LATER,
         split="samples",
-        **kind,
+        **labels,
         B=10,
         minus="B1",
     )

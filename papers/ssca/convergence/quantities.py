@@ -168,11 +168,11 @@ def compared(p: Params) -> Iterator[Comparison]:
 def compared_later(p: Params, batches: list[int]) -> Iterator[Comparison]:
     """The pairs of runs by batch and by split on the later seeds."""
     for algorithm in algorithms(p):
-        kind = {"draw": "later", **algorithm}
+        labels = {"draw": "later", **algorithm}
         for split in SPLITS:
-            yield from by_batch({**kind, "split": split}, batches)
+            yield from by_batch({**labels, "split": split}, batches)
         for batch in batches:
-            yield by_split({**kind, "B": batch})
+            yield by_split({**labels, "B": batch})
     for method, split, batch in TUNED:
         cell: Labels = {"draw": "later", "split": split}
         ours = {**cell, "method": "ssca", "B": LOCAL_STEPS[method] * batch}

@@ -182,7 +182,7 @@ def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
     start = complete["start"]
     draw = complete["draw"]
     sparse = start == "he" or draw != "usual" or "a" in complete
-    every = params["sgd_every"] if sparse else params["evaluate_every"]
+    interval = params["sgd_every"] if sparse else params["evaluate_every"]
     usual_seeds = "start_seeds" if start == "he" else "seeds"
     seeds = params[SEEDS.get(draw, usual_seeds)]
     problem = common.problem_of(params, complete["split"], start)
@@ -191,7 +191,7 @@ def run(algorithm: Any, params: Params, /, **labels: Label) -> Spec:
         problem,
         params["rounds"],
         seeds,
-        every,
+        interval,
         KEEP,
         labels=complete,
     )

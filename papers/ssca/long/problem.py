@@ -63,8 +63,8 @@ def long_problem(seed: int, *, also: str, **sizes: Any) -> Problem:
         if also == "cost_all":
             value = over_all(problem, lambda rows: problem.losses(w, rows)[0], w.new_zeros(()))
         else:
-            one = w.new_ones(1)
-            value = over_all(problem, lambda rows: gradient(w, rows, one), 2 * RIDGE * w)
+            whole_weight = w.new_ones(1)
+            value = over_all(problem, lambda rows: gradient(w, rows, whole_weight), 2 * RIDGE * w)
         return {**plain.metrics(w, problem), also: value.norm()}
 
     return replace(plain, metrics=metrics, config={**plain.config, "also": also})

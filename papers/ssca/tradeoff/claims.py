@@ -33,17 +33,17 @@ def gradient(level: float) -> Query:
 
 def turned() -> dict[Query, Query]:
     """The rank correlations, and those of a sweep whose values belong to other runs of it."""
-    found = {}
+    permuted = {}
     for split in SPLITS:
         for measure, method in (("order", "ssca"), ("order", "limit"), ("accuracy_order", "limit")):
             query = Query.of(measure, split=split, method=method)
-            found[query] = Query.of(
+            permuted[query] = Query.of(
                 measure,
                 split=split,
                 method=method,
                 order="permuted",
             )
-    return found
+    return permuted
 
 
 C6 = Rule(

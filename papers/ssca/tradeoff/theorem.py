@@ -49,8 +49,8 @@ def theorem_problem(
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         slope = problem.gradient
         assert slope is not None
-        one = w.new_ones(1)
-        gradient = over_all(problem, lambda rows: slope(w, rows, one), torch.zeros_like(w))
+        whole_weight = w.new_ones(1)
+        gradient = over_all(problem, lambda rows: slope(w, rows, whole_weight), torch.zeros_like(w))
         unit = w / w.norm()
         along = gradient @ unit
         return {
