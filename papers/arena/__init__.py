@@ -33,7 +33,6 @@ STUDY = Study(
     name="arena",
     title="One problem, every method that applies",
     paper="all",
-    data=("adult",),
     specs=specs,
     derive=derive,
     watch={

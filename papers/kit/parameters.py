@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from fedlib import checks
@@ -61,21 +60,15 @@ def settle(cell: dict[str, Any], /, **declared: Any) -> None:
     checks.one_of("page", "profile", profile, ("full", "quick"))
     cell["profile"] = profile
     for name, declaration in declared.items():
-        full, quick, least = in_profiles(declaration)
+        entries = declaration if isinstance(declaration, tuple) else (declaration,)
+        full, *others = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
+        quick = others[0] if others else full
+        least: Any = others[1] if len(others) > 1 else 1
         value = checked("page", name, values.get(name), [full, quick])
         if value is None:
             value = quick if profile == "quick" else full
         check_least(name, value, full, least)
         cell[name] = value
-
-
-def in_profiles(declaration: Any) -> tuple[Any, Any, int]:
-    """The value of a parameter in both profiles, and the least that its page can use."""
-    entries = list(declaration) if isinstance(declaration, tuple) else [declaration]
-    full, *others = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
-    quick: Any = others[0] if others else full
-    least: Any = others[1] if len(others) > 1 else 1
-    return full, quick, least
 
 
 def check_least(name: str, value: Any, full: Any, least: int) -> None:
@@ -103,20 +96,15 @@ def assigned(cell: Mapping[str, Any], known: Sequence[str]) -> list[str]:
 
     In a notebook those of the cell of parameters as it was run last, and of a cell that papermill
     has added; where it keeps no history, those that differ from a parameter by capitals alone.
-    In a program those at the top of its file, elsewhere all, but of names in capitals
-    only those that differ from a parameter by that.
+    In a program all, but of names in capitals only those that differ from a parameter by that.
     """
-    in_cell = cell_of_parameters(cell.get("In"))
-    if in_cell:
-        return [name for name in in_cell if isinstance(cell.get(name), CONSTANTS)]
     if "In" in cell:
-        return [name for name in cell if name not in known and name.lower() in known]
-    names: Iterable[str] = cell
-    file = cell.get("__file__")
-    if file and Path(file).is_file():
-        names = targets(Path(file).read_text(encoding="utf-8"), at_the_top=True)
-    constants = [name for name in names if isinstance(cell.get(name), CONSTANTS)]
-    public = [name for name in constants if name[0] != "_" and name not in ("In", "Out")]
+        names = cell_of_parameters(cell["In"])
+        if not names:
+            return [name for name in cell if name not in known and name.lower() in known]
+        return [name for name in names if isinstance(cell.get(name), CONSTANTS)]
+    constants = [name for name, value in cell.items() if isinstance(value, CONSTANTS)]
+    public = [name for name in constants if name[0] != "_"]
     return [name for name in public if not name.isupper() or name.lower() in known]
 
 
@@ -126,9 +114,7 @@ def cell_of_parameters(history: object) -> list[str]:
     Of the sources that a kernel has run; none where nothing is such a history.
     """
     names: list[str] = []
-    if not isinstance(history, list):
-        return names
-    for source in history:
+    for source in history if isinstance(history, list) else ():
         set_here = targets(source)
         if source.startswith(INJECTED):
             names += set_here
@@ -137,22 +123,14 @@ def cell_of_parameters(history: object) -> list[str]:
     return names
 
 
-def targets(source: str, *, at_the_top: bool = False) -> list[str]:
-    """The names that statements of a source text set, or those before any other statement.
-
-    None where it is not plain Python, as a cell with a command of IPython.
-    """
+def targets(source: str) -> list[str]:
+    """The names that the statements of a cell set; none where it has a command of IPython."""
     try:
         statements = ast.parse(source).body
     except SyntaxError:
         return []
-    names: list[str] = []
-    for statement in statements:
-        if isinstance(statement, ast.Assign):
-            names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
-        elif at_the_top:
-            break
-    return names
+    assignments = [s for s in statements if isinstance(s, ast.Assign)]
+    return [t.id for s in assignments for t in s.targets if isinstance(t, ast.Name)]
 
 
 def nearest(name: str, options: Iterable[str]) -> str:
@@ -188,23 +166,18 @@ def checked(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     seeds becomes the seeds from 0. Counts are positive; 0 is allowed where a profile has it. Texts
     are those of some profile. None stays None: the profile's.
     """
-    several = isinstance(examples[0], tuple)
-    if isinstance(value, str) and value not in examples:
-        value = entries_of(value) if several else read_as(value, examples)
+    if not isinstance(examples[0], tuple):
+        value = read_as(value, examples)
+        return None if value is None else check_one(caller, name, value, examples)
+    if isinstance(value, str):
+        value = entries_of(value)
     if value is None:
         return None
-    if not several:
-        return check_one(caller, name, value, examples)
     if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
-        return first_seeds(caller, value)
+        checks.count(caller, name, value)
+        checks.require(value <= MOST_SEEDS, caller, name, f"be at most {MOST_SEEDS}", value)
+        return tuple(range(value))
     return check_list(caller, name, value, examples)
-
-
-def first_seeds(caller: str, number: int) -> tuple[int, ...]:
-    """So many seeds from 0."""
-    checks.count(caller, "seeds", number)
-    checks.require(number <= MOST_SEEDS, caller, "seeds", f"be at most {MOST_SEEDS}", number)
-    return tuple(range(number))
 
 
 def check_list(caller: str, name: str, values: Any, examples: Sequence[Any]) -> tuple[Any, ...]:
@@ -213,19 +186,17 @@ def check_list(caller: str, name: str, values: Any, examples: Sequence[Any]) -> 
     They must be distinct, unless those of an example are not.
     """
     if not isinstance(values, (list, tuple, range)) or not values:
-        shown = list(examples[0][:3])
-        raise ValueError(checks.sentence(caller, name, f"be a list such as {shown}", values))
+        example = list(examples[0][:3])
+        raise ValueError(checks.sentence(caller, name, f"be a list such as {example}", values))
     entries = [entry for example in examples for entry in example]
-    fitting = []
-    for value in values:
-        number = read_as(value, entries)
-        fitting.append(check_one(caller, f"every entry of {name}", number, entries))
+    entry_name = f"every entry of {name}"
+    numbers = [check_one(caller, entry_name, read_as(value, entries), entries) for value in values]
     if name == "seeds":
-        return check_seeds(fitting)
-    distinct = len({*fitting}) == len(fitting)
+        return check_seeds(numbers)
     repeated = any(len({*example}) < len(example) for example in examples)
-    checks.require(distinct or repeated, caller, name, "have distinct entries", fitting)
-    return tuple(fitting)
+    distinct = repeated or len({*numbers}) == len(numbers)
+    checks.require(distinct, caller, name, "have distinct entries", numbers)
+    return tuple(numbers)
 
 
 def pairs(
@@ -248,11 +219,9 @@ def entries_of(text: str) -> Any:
 
 def read_as(value: Any, examples: Sequence[Any]) -> Any:
     """A text as the number or truth that it stands for, unless a text is wanted."""
-    if not isinstance(value, str):
-        return value
-    if isinstance(examples[0], str) and value.lower() not in WORDS:
-        return value
-    return read(value)
+    is_text = isinstance(examples[0], str) and str(value).lower() not in WORDS
+    is_text |= value in examples
+    return read(value) if isinstance(value, str) and not is_text else value
 
 
 def check_one(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:

@@ -15,19 +15,19 @@ from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from fedlib.core import Trace
 from papers.kit import tables
 from papers.kit.numbers import Number, exact, over_seeds
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from fedlib.core import Trace
     from papers.kit.store import Spec
 
 Label = str | float | bool
 Labels = Mapping[str, Label]
+Traces = Mapping[str, Trace]
 #: The labels of a study in the order of names, each with its default; None where it has none.
 Defaults = Mapping[str, Label | None]
 #: Columns of a table of quantities beside those of labels.
@@ -42,14 +42,12 @@ class Row(NamedTuple):
     labels: Labels
 
 
-def curves(traces: Mapping[str, Trace]) -> pd.DataFrame:
+def curves(traces: Traces) -> pd.DataFrame:
     """The runs of a study as one frame: a row for each run, seed and round.
 
     Its columns are `run`, the labels of the runs, `seed`, `round`, and the curves. A label that a
     run does not have, and a curve that it does not have in a round, is missing.
     """
-    import pandas as pd
-
     frames = []
     for name, trace in traces.items():
         rows = tables.rows_of(trace.seeds, trace.rounds, trace.metrics, trace.info)
@@ -63,13 +61,13 @@ def labels_of(trace: Trace) -> Labels:
     return labels
 
 
-def run_of(traces: Mapping[str, Trace], defaults: Defaults, **labels: Label) -> Trace:
+def run_of(traces: Traces, defaults: Defaults, **labels: Label) -> Trace:
     """The run with some labels, the others at their defaults; KeyError with its name if none is."""
     return traces[name_of(labels, defaults)]
 
 
 def chosen(
-    traces: Mapping[str, Trace], vary: Sequence[str], defaults: Defaults, **fixed: Label
+    traces: Traces, vary: Sequence[str], defaults: Defaults, **fixed: Label
 ) -> dict[str, Trace]:
     """The runs that differ in some labels alone.
 
@@ -91,14 +89,10 @@ def chosen(
     return runs
 
 
-def sweep(
-    traces: Mapping[str, Trace], defaults: Defaults, label: str, **fixed: Label
-) -> dict[Any, Trace]:
+def sweep(traces: Traces, defaults: Defaults, label: str, **fixed: Label) -> dict[Any, Trace]:
     """Runs that differ in one label, by its value and ascending; see `along`."""
-    by_value = {}
-    for trace in chosen(traces, [label], defaults, **fixed).values():
-        if label in labels_of(trace):
-            by_value[labels_of(trace)[label]] = trace
+    runs = [*chosen(traces, [label], defaults, **fixed).values()]
+    by_value = {labels_of(run)[label]: run for run in runs if label in labels_of(run)}
     return dict(sorted(by_value.items()))
 
 
@@ -141,8 +135,6 @@ def labels_in(frame: pd.DataFrame) -> pd.DataFrame:
 
 def late_values(frame: pd.DataFrame, *names: str, share: float = 0.2) -> pd.DataFrame:
     """Means of curves over the last share of the rounds: a row a run and seed, with labels."""
-    import pandas as pd
-
     values = pd.DataFrame(
         {name: per_seed(late(frame, name, share), name, ["run"]) for name in names}
     )
@@ -150,10 +142,8 @@ def late_values(frame: pd.DataFrame, *names: str, share: float = 0.2) -> pd.Data
     return values.reset_index().join(labels, on="run")
 
 
-def with_labels(rows: pd.DataFrame, traces: Mapping[str, Trace]) -> pd.DataFrame:
+def with_labels(rows: pd.DataFrame, traces: Traces) -> pd.DataFrame:
     """Rows with the labels of their runs as columns; `run` is a column, or a level of the index."""
-    import pandas as pd
-
     by_run = {name: dict(labels_of(trace)) for name, trace in traces.items()}
     labels = pd.DataFrame.from_dict(by_run, orient="index")
     plain = rows.reset_index()
@@ -218,7 +208,7 @@ def estimates(
     return rows
 
 
-def labelled(rows: Iterable[Row], traces: Mapping[str, Trace]) -> list[Row]:
+def labelled(rows: Iterable[Row], traces: Traces) -> list[Row]:
     """Rows of which a label `run` names the run, with the labels of that run in its place."""
     return [entry._replace(labels=labels_of(traces[str(entry.labels["run"])])) for entry in rows]
 
@@ -236,11 +226,15 @@ def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Label
     -------
     A row a seed and a column a measure; empty where a run is not there.
     """
-    labels = {"run", *defaults, *first, *second}
-    runs = [along(values, [], defaults, **named) for named in (first, second)]
-    minuend, subtrahend = (run.drop(columns=labels & {*run.columns}) for run in runs)
-    shared = minuend.index.intersection(subtrahend.index)
-    return (minuend.loc[shared] - subtrahend.loc[shared]).dropna(axis="columns", how="all")
+    minuend = _measures_of(values, defaults, first)
+    apart = minuend - _measures_of(values, defaults, second)
+    return apart.dropna(axis="columns", how="all").dropna(how="all")
+
+
+def _measures_of(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.DataFrame:
+    """The measures of a run by seed."""
+    rows = along(values, [], defaults, **run)
+    return rows.drop(columns=["run", *defaults, *run], errors="ignore")
 
 
 def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.DataFrame:
@@ -256,8 +250,7 @@ def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.Da
     A row a pair of seeds, of half of the seeds or, if there are three, of two that share one; empty
     where there are fewer.
     """
-    rows = along(values, [], defaults, **run)
-    rows = rows.drop(columns={"run", *defaults, *run} & {*rows.columns})
+    rows = _measures_of(values, defaults, run)
     if len(rows) < 3:
         return rows[:0]
     half = max(2, len(rows) // 2)
@@ -278,9 +271,7 @@ def row(measure: str, number: Number, **labels: Label) -> Row:
     return Row(measure, number, labels)
 
 
-def of_runs(
-    traces: Mapping[str, Trace], measures: Callable[[Trace], Mapping[str, Number]]
-) -> list[Row]:
+def of_runs(traces: Traces, measures: Callable[[Trace], Mapping[str, Number]]) -> list[Row]:
     """Rows of a table of quantities: what `measures` gives of each run, with the run's labels."""
     rows = []
     for trace in traces.values():
@@ -290,11 +281,9 @@ def of_runs(
 
 
 def measured(
-    traces: Mapping[str, Trace], measures: Callable[[Trace], Mapping[str, NDArray[Any]]]
+    traces: Traces, measures: Callable[[Trace], Mapping[str, NDArray[Any]]]
 ) -> pd.DataFrame:
     """What `measures` gives of each run by seed: a row a run and seed, with `run` and labels."""
-    import pandas as pd
-
     frames = []
     for name, trace in traces.items():
         columns = {"run": name, **labels_of(trace), "seed": trace.seeds, **measures(trace)}
@@ -367,16 +356,13 @@ class Query:
         return cls(measure, tuple(labels.items()))
 
     def __str__(self) -> str:
-        if not self.labels:
-            return self.measure
-        words = [f"{label} = {_in_words(value)}" for label, value in self.labels]
-        return f"{self.measure} ({', '.join(words)})"
-
-
-def _in_words(value: Label) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else f"{value:g}"
+        words = []
+        for label, value in self.labels:
+            text = value if isinstance(value, str) else f"{value:g}"
+            if isinstance(value, bool):
+                text = "yes" if value else "no"
+            words.append(f"{label} = {text}")
+        return f"{self.measure} ({', '.join(words)})" if words else self.measure
 
 
 Key = str | Query
@@ -395,7 +381,6 @@ class Quantities(Mapping[Key, Number]):
     overrides : label -> a value that a query gets in place of what it names or of the default; or
         a mapping of what it names to what it gets.
     instead : key -> the key, or the value, that is read in its place.
-    negated : whether every number is read with the other sign.
     """
 
     def __init__(self, entries: Mapping[str, Row], defaults: Defaults) -> None:
@@ -403,7 +388,6 @@ class Quantities(Mapping[Key, Number]):
         self.defaults = defaults
         self.overrides: Mapping[str, Label | Mapping[Label, Label]] = {}
         self.instead: Mapping[Key, Key | float] = {}
-        self.negated = False
         self._names: dict[Query, str] = {}  # of queries that were asked before
         self._by_measure: dict[str, list[str]] = {}
         for name, entry in entries.items():
@@ -434,8 +418,6 @@ class Quantities(Mapping[Key, Number]):
     @cached_property
     def table(self) -> pd.DataFrame:
         """The rows as a frame with columns of labels and `COLUMNS`, indexed by name."""
-        import pandas as pd
-
         records = [
             {**entry.labels, "measure": entry.measure, **vars(entry.number)}
             for entry in self.entries.values()
@@ -464,8 +446,6 @@ class Quantities(Mapping[Key, Number]):
         It has `run`, the labels, `metric` (the measure's name in a figure, as `measures` has it)
         and `value`. The labels are chosen as in `rows`.
         """
-        import pandas as pd
-
         rows = pd.concat([self.rows(name, vary, **fixed) for name in measures])
         runs = rows.index.str.rpartition(".").get_level_values(0)
         named = rows.drop(columns=[*COLUMNS]).assign(
@@ -484,13 +464,11 @@ class Quantities(Mapping[Key, Number]):
         self,
         overrides: Mapping[str, Label | Mapping[Label, Label]],
         instead: Mapping[Key, Key | float],
-        negated: bool = False,
     ) -> Quantities:
-        """The same table as a negative control reads it: with other labels, keys or signs."""
+        """The same table as a negative control reads it: with other labels or keys."""
         exchanged = copy(self)
         exchanged.overrides = overrides
         exchanged.instead = instead
-        exchanged.negated = negated
         if overrides:
             exchanged._names = {}
         return exchanged
@@ -525,15 +503,7 @@ class Quantities(Mapping[Key, Number]):
             if isinstance(substitute, float):
                 return exact(substitute)
             key = substitute
-        number = self.entries[self.name(key) if isinstance(key, Query) else key].number
-        return -1.0 * number if self.negated else number
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            self[key]  # type: ignore[index]
-        except KeyError:
-            return False
-        return True
+        return self.entries[self.name(key) if isinstance(key, Query) else key].number
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.entries)

@@ -41,48 +41,30 @@ ENDS = ("the final model", "the output")
 
 
 @dataclass(frozen=True)
-class RunPrefix:
-    """The first rounds of one stored run."""
-
-    study: str
-    name: str
-    rounds: int
-    of: int
-    profile: str = "full"
-
-    @property
-    def run(self) -> str:
-        """The run as a sentence names it, with its profile where that is not the full one."""
-        return f"{comparisons.named(self.study, self.profile)}/{self.name}"
-
-
-@dataclass(frozen=True)
 class Comparison:
     """What came of comparing the first rounds of a stored run with what was computed now.
 
     Attributes
     ----------
-    prefix : what was compared.
+    rounds, of : how many rounds were compared, of how many.
     wrong : a sentence for each part that differs.
     difference : the largest of all, as a share of the largest entry of its curve.
     """
 
-    prefix: RunPrefix
+    rounds: int
+    of: int
     wrong: list[str]
     difference: float
 
     @property
     def complete(self) -> bool:
         """Whether the run was compared to its end."""
-        return self.prefix.rounds == self.prefix.of
+        return self.rounds == self.of
 
-    @property
-    def finding(self) -> Finding:
+    def finding(self, mark: str) -> Finding:
         """What `results/recheck.json` says of the run."""
-        run = self.prefix
-        mark = comparisons.mark(run.study, run.profile, run.name)
         difference = float(f"{self.difference:.2g}")
-        return Finding(mark, run.rounds, run.of, difference, not self.wrong)
+        return Finding(mark, self.rounds, self.of, difference, not self.wrong)
 
 
 def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
@@ -108,11 +90,9 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             continue
         findings = {}
         for name in stored.keys() & traces.keys():
-            spec = stored[name]
-            prefix = RunPrefix(study.name, name, group[name].rounds, spec.rounds, profile)
-            comparison = compare(study, spec, prefix, traces[name])
+            comparison = compare(study, name, stored[name], traces[name], profile)
             sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
-            findings[name] = comparison.finding
+            findings[name] = comparison.finding(comparisons.mark(study.name, profile, name))
             done.append(comparison)
         comparisons.note(study.name, profile, len(specs), findings)
     equal = [comparison.difference for comparison in done if not comparison.wrong]
@@ -142,26 +122,27 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began = time.monotonic()
     done: list[Comparison] = []
+    studies_of_equal: set[str] = set()
     without_data: dict[str, int] = {}
     for study, name, spec in sample(chosen, seed):
         if done and time.monotonic() - began > seconds:
             break
-        prefix = prefix_of(study, name, spec)
         try:
             with offline():
-                trace = _computed(spec, prefix)
+                trace = computed(spec, sampled_rounds(study, name, spec))
         except DataError:
             without_data[study.name] = without_data.get(study.name, 0) + 1
             continue
-        comparison = compare(study, spec, prefix, trace)
+        comparison = compare(study, name, spec, trace)
         done.append(comparison)
-        print(f"  {prefix.run}: {prefix.rounds} of {prefix.of} rounds", flush=True)
+        if not comparison.wrong:
+            studies_of_equal.add(study.name)
+        print(f"  {study.name}/{name}: {comparison.rounds} of {spec.rounds} rounds", flush=True)
         sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
     equal = [comparison for comparison in done if not comparison.wrong]
     complete = sum(comparison.complete for comparison in equal)
-    drawn = {comparison.prefix.study for comparison in equal}
     print(
-        f"recheck: {len(equal)} runs of {len(drawn)} studies are what the code "
+        f"recheck: {len(equal)} runs of {len(studies_of_equal)} studies are what the code "
         f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
         f"({time.monotonic() - began:.0f} s)"
     )
@@ -184,12 +165,11 @@ def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Sp
     return filter(None, chain.from_iterable(zip_longest(*drawn)))
 
 
-def prefix_of(study: Study, name: str, spec: Spec) -> RunPrefix:
-    """The first rounds of a run, as many as a sample has."""
+def sampled_rounds(study: Study, name: str, spec: Spec) -> int:
+    """How many of the first rounds of a run a sample has."""
     took = float(study.payload(name)["provenance"]["wall_s"])
     fits = max(1, int(spec.rounds * min(1.0, SAMPLE_S / took)))
-    rounds = min(fits, SAMPLED, _cut(study, name, spec).rounds)
-    return RunPrefix(study.name, name, rounds, spec.rounds)
+    return min(fits, SAMPLED, _cut(study, name, spec).rounds)
 
 
 def _cut(study: Study, name: str, spec: Spec) -> Spec:
@@ -198,8 +178,8 @@ def _cut(study: Study, name: str, spec: Spec) -> Spec:
     return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
 
 
-def _computed(spec: Spec, prefix: RunPrefix, shift: float = 0.0) -> Trace:
-    """A prefix computed now, of problems with so much noise in their start and their data.
+def computed(spec: Spec, rounds: int, shift: float = 0.0) -> Trace:
+    """The first rounds of a run computed now, with so much noise in its start and its data.
 
     In the data as a share of each entry: a first step of size 1 forgets the start.
     """
@@ -217,59 +197,61 @@ def _computed(spec: Spec, prefix: RunPrefix, shift: float = 0.0) -> Trace:
         data = tuple(x * (1 + noise(x)) if x.is_floating_point() else x for x in problem.data)
         return replace(problem, w0=w0, data=data)
 
-    shortened = replace(spec, rounds=prefix.rounds, problem=shifted if shift else spec.problem)
-    return store.compute({prefix.name: shortened}, "cpu", progress=False)[prefix.name]
+    shortened = replace(spec, rounds=rounds, problem=shifted if shift else spec.problem)
+    return store.compute({"run": shortened}, "cpu", progress=False)["run"]
 
 
-def compare(study: Study, spec: Spec, prefix: RunPrefix, trace: Trace) -> Comparison:
+def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "full") -> Comparison:
     """Compare a stored run with what the code gives over its first rounds.
 
     Where a problem that is shifted by rounding leads elsewhere too, nothing is compared: another
     CPU may round so that a switch at its threshold falls to the other side.
     """
-    tolerance = first_fit(prefix.name, study.tolerances, Tolerance())
-    stored = store.to_trace(study.payload(prefix.name, prefix.profile))
-    computed = _as_stored(trace, spec, prefix)
-    computed_curves = _parts(computed, stored, prefix)
-    stored_curves = _parts(stored, computed, prefix)
-    judged = [
-        name for name in stored_curves if name in computed_curves and name not in tolerance.timed
-    ]
-    equal = {name: _near(computed_curves[name], stored_curves[name], tolerance) for name in judged}
-    chaotic = {name: np.zeros_like(flags) for name, flags in equal.items()}
+    run = f"{comparisons.named(study.name, profile)}/{name}"
+    tolerance = first_fit(name, study.tolerances, Tolerance())
+    rounds = int(trace.rounds[-1])
+    stored = store.to_trace(study.payload(name, profile))
+    trace = _as_stored(trace, spec)
+    curves = _parts(trace, stored)
+    known = _parts(stored, trace)
+    judged = [curve for curve in known if curve in curves and curve not in tolerance.timed]
+    equal = {curve: _near(curves[curve], known[curve], tolerance) for curve in judged}
+    chaotic = {curve: np.zeros_like(flags) for curve, flags in equal.items()}
     if not all(flags.all() for flags in equal.values()):
         # both ways, since a tie that rounding decides falls to one side with each
         for shift in (SHIFT, -SHIFT):
-            trace_shifted = _as_stored(_computed(spec, prefix, shift), spec, prefix)
-            shifted = _parts(trace_shifted, stored, prefix)
-            for name in judged:
-                chaotic[name] |= _led_elsewhere(
-                    name, shifted[name], computed_curves[name], tolerance
-                )
-    strays = _differing_seeds(equal, chaotic)
-    if len(strays) <= tolerance.strays:
+            shifted = _parts(_as_stored(computed(spec, rounds, shift), spec), stored)
+            for curve in judged:
+                elsewhere = _led_elsewhere(curve, shifted[curve], curves[curve], tolerance)
+                chaotic[curve] |= elsewhere
+    strays = np.any([(~equal[c] & ~chaotic[c]).any(axis=1) for c in judged], axis=0)
+    if np.sum(strays) <= tolerance.strays:
         for flags in chaotic.values():
-            flags[list(strays)] = True
+            flags[strays] = True
     wrong = []
     difference = 0.0
-    for name in judged:
-        for row, entry in np.argwhere(~equal[name] & ~chaotic[name])[:1]:
+    for curve in judged:
+        for row, entry in np.argwhere(~equal[curve] & ~chaotic[curve])[:1]:
             wrong.append(
-                f"{prefix.run}: {name} must be what the code gives, it is not at entry {entry} of "
+                f"{run}: {curve} must be what the code gives, it is not at entry {entry} of "
                 f"seed {stored.seeds[row]}; find out why, or reproduce it."
             )
-        apart = np.abs(computed_curves[name] - stored_curves[name])[equal[name] | ~chaotic[name]]
-        size = np.nanmax(np.abs(stored_curves[name]), initial=NOTHING)
+        apart = np.abs(curves[curve] - known[curve])[equal[curve] | ~chaotic[curve]]
+        size = np.nanmax(np.abs(known[curve]), initial=NOTHING)
         difference = max(difference, np.nanmax(apart, initial=0.0) / size)
-    if prefix.rounds == prefix.of:
-        wrong += _wrong_bits(stored, computed, prefix)
-    return Comparison(prefix, wrong, float(difference))
+    if rounds == spec.rounds:
+        for direction, bits in stored.config["bits"].items():
+            counted = trace.config["bits"][direction]
+            if not isclose(bits, counted, rel_tol=1e-9):
+                wrong.append(
+                    f"{run}: {direction} must be {counted:.10g}, got {bits:.10g}; reproduce it."
+                )
+    return Comparison(rounds, spec.rounds, wrong, float(difference))
 
 
-def _as_stored(trace: Trace, spec: Spec, prefix: RunPrefix) -> Trace:
+def _as_stored(trace: Trace, spec: Spec) -> Trace:
     """A computed run with the digits that a stored one has."""
-    payload = store.to_payload(prefix.study, prefix.profile, prefix.name, spec, trace)
-    return store.to_trace(payload)
+    return store.to_trace(store.to_payload("", "", "", spec, trace))
 
 
 def _near(a: Array, b: Array, tolerance: Tolerance, share: float = 1.0) -> Flags:
@@ -287,33 +269,12 @@ def _led_elsewhere(name: str, shifted: Array, computed: Array, tolerance: Tolera
     return ~np.logical_and.accumulate(_near(shifted, computed, tolerance, 0.1), 1)
 
 
-def _wrong_bits(stored: Trace, computed: Trace, prefix: RunPrefix) -> list[str]:
-    """A sentence for each direction whose bits are not what the code counts."""
-    sentences = []
-    for name, bits in stored.config["bits"].items():
-        counted = computed.config["bits"][name]
-        if not isclose(bits, counted, rel_tol=1e-9):
-            sentences.append(
-                f"{prefix.run}: {name} must be {counted:.10g}, got {bits:.10g}; reproduce it."
-            )
-    return sentences
-
-
-def _differing_seeds(equal: Mapping[str, Flags], chaotic: Mapping[str, Flags]) -> set[int]:
-    """The rows of a run's curves that differ somewhere, and not by chance."""
-    seeds: set[int] = set()
-    for curve, is_equal in equal.items():
-        differs = ~is_equal & ~chaotic[curve]
-        seeds.update(np.flatnonzero(differs.any(axis=1)).tolist())
-    return seeds
-
-
-def _parts(trace: Trace, reference: Trace, prefix: RunPrefix) -> dict[str, Array]:
-    """What of a run the other has too: curves at shared rounds, models where the end is reached."""
-    columns = np.isin(trace.rounds, reference.rounds)
-    curves = {name: x[:, columns] for name, x in trace.metrics.items()}
-    curves |= {name: x[:, : prefix.rounds] for name, x in trace.info.items()}
-    if prefix.rounds == prefix.of:
+def _parts(trace: Trace, reference: Trace) -> dict[str, Array]:
+    """What of a run the other has too: curves at shared rounds, models where both end together."""
+    shared = np.isin(trace.rounds, reference.rounds)
+    curves = {name: x[:, shared] for name, x in trace.metrics.items()}
+    curves |= {name: x[:, : reference.rounds[-1]] for name, x in trace.info.items()}
+    if trace.rounds[-1] == reference.rounds[-1]:
         ends = zip(ENDS, (trace.state, trace.output), strict=True)
         curves |= {name: x for name, x in ends if x is not None}
     return curves

@@ -18,8 +18,9 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import inf, isclose, isnan, nan
 from typing import Any, Literal, get_args
 
@@ -50,10 +51,8 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Conditions = Mapping[str, "Condition | Mapping[str, Condition]"]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "open"}
-#: How a state is counted, for one part and for several.
-COUNTED = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("open", "open")}
-AS_PRINTED = "The printed size lies in our interval"
-NOT_AS_PRINTED = "The printed size lies outside our interval"
+#: State of one part -> the word for several.
+PLURALS = {"holds": "hold", "fails": "fail", "open": "open"}
 
 
 @dataclass(frozen=True)
@@ -75,29 +74,28 @@ class Statement:
     bound: float
     top: float = nan
 
+    def side(self, x: float) -> int:
+        """Where a value lies: 0 if the statement holds of it, else on which side of the bounds."""
+        if self.relation == "between":
+            return (x > self.top) - (x < self.bound)
+        return int(not COMPARISONS[self.relation](x, self.bound))
+
     def state(self, numbers: Numbers) -> State:
         """Whether the statement holds; None where the interval has values of both kinds."""
         x = self.read(numbers)
-        if self.relation == "between":
-            if self.bound <= x.low and x.high <= self.top:
-                return True
-            return False if x.low > self.top or x.high < self.bound else None
-        if isnan(x.low) or isnan(x.high):
+        side = self.side(x.low)
+        if isnan(x.low) or isnan(x.high) or side != self.side(x.high):
             return None
-        compare = COMPARISONS[self.relation]
-        low_holds = compare(x.low, self.bound)
-        high_holds = compare(x.high, self.bound)
-        return low_holds if low_holds == high_holds else None
+        return side == 0
 
     def clearness(self, numbers: Numbers) -> float:
         """The distance of the value from the nearest bound, in widths of its interval."""
         x = self.read(numbers)
-        bounds = [bound for bound in (self.bound, self.top) if not isnan(bound)]
-        distance = min(abs(x.value - bound) for bound in bounds)
+        distance = np.nanmin(np.abs([x.value - self.bound, x.value - self.top]))
         width = x.high - x.low
         if isnan(width) or isnan(distance):
             return 0.0
-        return distance / width if width else inf
+        return float(distance / width) if width else inf
 
 
 @dataclass(frozen=True)
@@ -169,29 +167,27 @@ class Term:
 def _term(words: str, key: Key, labels: Labels, read: Callable[[Number], Number]) -> Term:
     """What is read of one number; with labels the key says what is measured of which run."""
     sought = Query.of(str(key), **labels) if labels else key
-    return Term(f"{words}`{sought}`", (sought,), lambda n: read(n[sought]))
+    return Term(words.format(f"`{sought}`"), (sought,), lambda n: read(n[sought]))
 
 
 def of(key: Key, **labels: Label) -> Term:
     """A number with its interval."""
-    return _term("", key, labels, lambda number: number)
+    return _term("{}", key, labels, lambda number: number)
 
 
 def value(key: Key, **labels: Label) -> Term:
     """The value alone, whatever its interval: for what is exact, or a sentence about means."""
-    return _term("value of ", key, labels, lambda number: exact(number.value))
+    return _term("value of {}", key, labels, lambda number: exact(number.value))
 
 
 def most(key: Key, **labels: Label) -> Term:
     """The largest value of any seed."""
-    term = _term("largest ", key, labels, lambda number: exact(max(number.per_seed)))
-    return replace(term, words=f"{term.words} of any seed")
+    return _term("largest {} of any seed", key, labels, lambda number: exact(max(number.per_seed)))
 
 
 def least(key: Key, **labels: Label) -> Term:
     """The smallest value of any seed."""
-    term = _term("smallest ", key, labels, lambda number: exact(min(number.per_seed)))
-    return replace(term, words=f"{term.words} of any seed")
+    return _term("smallest {} of any seed", key, labels, lambda number: exact(min(number.per_seed)))
 
 
 def alike(first: Term, second: Term, effect: Term) -> Condition:
@@ -203,14 +199,16 @@ def alike(first: Term, second: Term, effect: Term) -> Condition:
     return abs(first - second) <= MARGIN * abs(effect)
 
 
-def between(key: Key, bottom: float, top: float) -> Condition:
+def between(key: Key, bottom: float, top: float, words: str = "") -> Condition:
     """Whether a value lies in `[bottom, top]`."""
-    return _inside(key, bottom, top, f"between {bottom:.6g} and {top:.6g}")
+    words = words or f"between {bottom:.6g} and {top:.6g}"
+    return _stated(f"`{key}` {words}", Statement((key,), of(key).read, "between", bottom, top))
 
 
 def near(key: Key, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
-    return _inside(key, target - margin, target + margin, f"within {margin:.6g} of {target:.6g}")
+    words = f"within {margin:.6g} of {target:.6g}"
+    return between(key, target - margin, target + margin, words)
 
 
 def falls(*keys: Key) -> Condition:
@@ -225,12 +223,11 @@ def rises(*keys: Key) -> Condition:
 
 def all_of(*conditions: Condition) -> Condition:
     """Whether all hold: one that fails decides, else one that is open."""
-    statements: list[Statement] = []
-    for condition in conditions:
-        statements += condition.statements
-    complete = all(condition.statements for condition in conditions)
     joined = _join(" and ", False, conditions)
-    return replace(joined, statements=tuple(statements)) if complete else joined
+    if not all(condition.statements for condition in conditions):
+        return joined
+    statements = [statement for c in conditions for statement in c.statements]
+    return replace(joined, statements=tuple(statements))
 
 
 def any_of(*conditions: Condition) -> Condition:
@@ -242,7 +239,7 @@ def given(premise: Condition, condition: Condition) -> Condition:
     """The condition where a premise holds; open where it does not."""
 
     def decide(n: Numbers) -> State:
-        return condition.holds(n) if premise.holds(n) is True else None
+        return condition.holds(n) if premise.holds(n) else None
 
     words = f"{condition.words}, judged only given that {premise.words}"
     return Condition(words, premise.keys + condition.keys, decide, condition.statements)
@@ -255,11 +252,13 @@ def _ordered(how: str, steps: Sequence[Condition], keys: tuple[Key, ...]) -> Con
 
 def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Condition:
     def decide(n: Numbers) -> State:
-        states = [c.holds(n) for c in conditions]
-        return decisive if decisive in states else None if None in states else not decisive
+        states = {condition.holds(n) for condition in conditions}
+        if decisive in states:
+            return decisive
+        return None if None in states else not decisive
 
-    keys = tuple(key for c in conditions for key in c.keys)
-    return Condition(word.join(c.words for c in conditions), keys, decide)
+    keys = tuple(key for condition in conditions for key in condition.keys)
+    return Condition(word.join(condition.words for condition in conditions), keys, decide)
 
 
 def _stated(words: str, statement: Statement) -> Condition:
@@ -270,17 +269,8 @@ def _stated(words: str, statement: Statement) -> Condition:
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
     if not isinstance(b, Term):
         return _stated(f"{a.words} {how} {b:.6g}", Statement(a.keys, a.read, how, float(b)))
-
-    def difference(n: Numbers) -> Number:
-        return _subtract(a.read(n), b.read(n))
-
-    statement = Statement(a.keys + b.keys, difference, how, 0.0)
-    return _stated(f"{a.words} {how} {b.words}", statement)
-
-
-def _inside(key: Key, bottom: float, top: float, words: str) -> Condition:
-    statement = Statement((key,), of(key).read, "between", bottom, top)
-    return _stated(f"`{key}` {words}", statement)
+    apart = a - b
+    return _stated(f"{a.words} {how} {b.words}", Statement(apart.keys, apart.read, how, 0.0))
 
 
 def _subtract(a: Number, b: Number) -> Number:
@@ -335,7 +325,8 @@ class Outcome:
     """What a rule says of the numbers: the verdict, what was measured, why, and all parts.
 
     `control` says what stands in the place of what, `control_verdict` what the rule gives of that,
-    `size` whether the printed size of an effect is ours; they are empty where there is none.
+    `size` whether the printed size of an effect is ours; they are empty where there is none, and
+    the second where the runs of the control are not among these.
     `seeds` is how many would decide the open parts, 0 where none is open or its scatter over seeds
     is not known.
     """
@@ -345,15 +336,9 @@ class Outcome:
     reason: str = ""
     parts: tuple[Part, ...] = ()
     control: str = ""
-    control_verdict: str = ""
+    control_verdict: Verdict | Literal[""] = ""
     size: str = ""
     seeds: int = 0
-
-    def told(self, where: str) -> Outcome:
-        """The outcome, saying in what setting it was come to."""
-        if not self.measured:
-            return replace(self, reason=f"{where} {self.reason}")
-        return replace(self, measured=f"{where}: {self.measured}")
 
     @property
     def states(self) -> dict[str, str]:
@@ -380,19 +365,16 @@ class Control:
     instead : key of a number -> the key or the value that is read in its place.
     labels : label -> the value that every number is read with, in place of its own or the default;
         or a mapping of values to those in their places.
-    negated : whether every number is read with the other sign, which exchanges the two sides of
-        every difference and turns every order round.
     """
 
     what: str
     instead: Mapping[Any, Key | float] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
-    negated: bool = False
 
     def of(self, numbers: Numbers) -> Numbers:
         """The numbers with those of the control in their places."""
         assert isinstance(numbers, Quantities)
-        return numbers.controlled(self.labels, self.instead, self.negated)
+        return numbers.controlled(self.labels, self.instead)
 
 
 @dataclass(frozen=True)
@@ -412,28 +394,28 @@ class Size:
     place: str
     spread: float = 0.0
 
-    @property
-    def text(self) -> str:
-        """The printed value, with its spread where it has one."""
-        return f"{self.printed:g} ± {self.spread:.2g}" if self.spread else f"{self.printed:g}"
-
-    def word(self, ours: Number) -> str:
+    def lies_in(self, ours: Number) -> bool:
         """Whether the printed value, with its spread, meets our interval."""
-        if ours.once:
-            return "One seed cannot test the printed size"
-        return AS_PRINTED if ours.meets(self.printed, self.spread) else NOT_AS_PRINTED
+        return ours.meets(self.printed, self.spread)
 
 
-def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
+def compare_sizes(sizes: Sequence[Size], numbers: Numbers) -> str:
     """Whether a printed size is ours, or how many of several; empty where none is printed."""
-    words = [size.word(numbers[size.key]) for size in sizes]
-    if len(sizes) != 1:
-        as_printed = f"{words.count(AS_PRINTED)} of {len(sizes)}"
+    if not sizes:
+        return ""
+    agreeing = [size for size in sizes if size.lies_in(numbers[size.key])]
+    if len(sizes) > 1:
         uncertain = " with the printed uncertainties" if any(size.spread for size in sizes) else ""
-        return f"{as_printed} printed sizes lie in our intervals{uncertain}" if sizes else ""
+        count = f"{len(agreeing)} of {len(sizes)}"
+        return f"{count} printed sizes lie in our intervals{uncertain}"
     (size,) = sizes
+    where = "in" if agreeing else "outside"
+    printed = f"{size.printed:g} ± {size.spread:.2g}" if size.spread else f"{size.printed:g}"
     ours = numbers[size.key].text()
-    return f"{words[0]}: the paper prints {size.text} ({size.place}), and ours is {ours}."
+    return (
+        f"The printed size lies {where} our interval: the paper prints {printed} ({size.place}), "
+        f"and ours is {ours}."
+    )
 
 
 @dataclass(frozen=True)
@@ -463,65 +445,59 @@ class Rule:
 
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and every part with its state."""
-        control = self.controlled(numbers)
-        control_states = self._seen(control, numbers) if control else {}
-        parts = tuple(
-            part_of(*named, numbers, control_states) for named in conditions_of(self.primary)
-        )
-        verdict = _verdict({part.state for part in parts})
-        idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
-        passes = control is not None and control.verdict == "reproduced"
-        if verdict == "reproduced" and passes:
+        parts = self.parts(numbers)
+        verdict = _verdict(parts)
+        reason = _reason(parts)
+        idle = self.unmet(numbers)
+        control_verdict: Verdict | Literal[""] = ""
+        if self.control:
+            exchanged = self.control.of(numbers)
+            with suppress(KeyError):  # its runs are not among these
+                control_parts = self.parts(exchanged)
+                control_verdict = "not judged" if self.unmet(exchanged) else _verdict(control_parts)
+                for index, control_part in enumerate(control_parts):
+                    keys = control_part.condition.keys
+                    if any(exchanged[key] is not numbers[key] for key in keys):
+                        parts[index] = replace(parts[index], control=control_part.state)
+        if verdict == control_verdict == "reproduced":
             idle.append("its negative control passes as well")
-        unknown = "not among these runs" if self.control else ""
+        if idle:
+            verdict = "not judged"
+            reason = f"not judged, because {'; '.join(idle)}"
         return Outcome(
-            "not judged" if idle else verdict,
-            "; ".join(in_words(part, numbers) for part in parts),
-            f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
-            parts,
-            self.control.what if self.control else "",
-            control.label if control else unknown,
-            compare_sizes(self.sizes, numbers),
-            self._seeds(parts, numbers),
+            verdict=verdict,
+            measured="; ".join(in_words(part, numbers) for part in parts),
+            reason=reason,
+            parts=tuple(parts),
+            control=self.control.what if self.control else "",
+            control_verdict=control_verdict,
+            size=compare_sizes(self.sizes, numbers),
+            seeds=self.seeds_for(parts, numbers),
         )
 
-    def _seeds(self, parts: Sequence[Part], numbers: Numbers) -> int:
+    def parts(self, numbers: Numbers) -> list[Part]:
+        """Every part with what the numbers say of it."""
+        return [part_of(*named, numbers) for named in conditions_of(self.primary)]
+
+    def unmet(self, numbers: Numbers) -> list[str]:
+        """Why the rule is no judgement of these numbers."""
+        return [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
+
+    def seeds_for(self, parts: Sequence[Part], numbers: Numbers) -> int:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
-        printed: dict[Any, float] = {size.key: size.printed for size in self.sizes}
+        printed: dict[Key, float] = {size.key: size.printed for size in self.sizes}
         needed = [0]
         for part in parts:
-            if part.state != "open" or part.statement is None or part.value is None:
+            statement = part.statement
+            if part.state != "open" or part.value is None or statement is None:
                 continue
-            if part.statement.relation not in COMPARISONS:
-                continue
-            if part.statement.state(numbers) is not None:  # what is open is a premise
-                continue
-            gap = part.value.shifted(-part.statement.bound)
+            if statement.relation == "between" or statement.state(numbers) is not None:
+                continue  # what is open is a premise
+            gap = part.value.shifted(-statement.bound)
             effect = printed.get(part.condition.keys[0], gap.value)
             if len(gap.per_seed) > 1 and np.isfinite(gap.per_seed).all() and effect:
                 needed.append(seeds_for(np.asarray(gap.per_seed), effect))
         return max(needed)
-
-    def controlled(self, numbers: Numbers) -> Outcome | None:
-        """What the rule says of the negative control; None where its runs are not among these."""
-        if self.control is None:
-            return None
-        rule = replace(self, control=None, sizes=())
-        try:
-            return rule(self.control.of(numbers))
-        except KeyError:
-            return None
-
-    def _seen(self, outcome: Outcome, numbers: Numbers) -> dict[str, str]:
-        """The states on the control of the parts in which it exchanges a number."""
-        if self.control is None:
-            return {}
-        exchanged = self.control.of(numbers)
-        return {
-            part.title: part.state
-            for part in outcome.parts
-            if any(exchanged[key] is not numbers[key] for key in part.condition.keys)
-        }
 
     @property
     def words(self) -> str:
@@ -561,16 +537,9 @@ def conditions_of(conditions: Conditions) -> list[tuple[str, str, Condition]]:
     return rows
 
 
-def part_of(
-    words: str,
-    case: str,
-    condition: Condition,
-    numbers: Numbers,
-    control_states: Mapping[str, str] = {},
-) -> Part:
-    """A condition with what the numbers say of it; `control_states` are by the titles of parts."""
+def part_of(words: str, case: str, condition: Condition, numbers: Numbers) -> Part:
+    """A condition with what the numbers say of it."""
     part = Part(words, case, condition, STATES[condition.holds(numbers)])
-    part = replace(part, control=control_states.get(part.title, ""))
     statement = condition.shown(numbers)
     if statement is None:
         return part
@@ -590,14 +559,15 @@ def count_states(states: Iterable[str]) -> str:
     """How many parts are in which state: `4 hold, 1 fails, 7 open`."""
     counts = Counter(states)
     words = []
-    for state, (singular, plural) in COUNTED.items():
+    for state, plural in PLURALS.items():
         if counts[state]:
-            words.append(f"{counts[state]} {singular if counts[state] == 1 else plural}")
+            words.append(f"{counts[state]} {state if counts[state] == 1 else plural}")
     return ", ".join(words)
 
 
-def _verdict(states: set[str]) -> Verdict:
-    """The word for the states that some part has."""
+def _verdict(parts: Iterable[Part]) -> Verdict:
+    """The word for parts with such states."""
+    states = {part.state for part in parts}
     if states == {"holds"}:
         return "reproduced"
     if states == {"open"}:
@@ -607,17 +577,15 @@ def _verdict(states: set[str]) -> Verdict:
 
 def _reason(parts: Sequence[Part]) -> str:
     """The parts that fail or are open; of a part its cases, unless all of them do."""
-    cases = Counter(part.words for part in parts)
     sentences: list[str] = []
     for state, words in (("fails", "does not hold"), ("open", "open")):
-        grouped: dict[str, list[str]] = {}
-        for part in parts:
-            if part.state == state:
-                grouped.setdefault(part.words, []).append(part.case)
         names = []
-        for name, matching in grouped.items():
-            complete = len(matching) == cases[name] and name
-            names.append(name if complete else f"{name} ({'; '.join(matching)})".lstrip())
+        for name, group in groupby(parts, key=lambda part: part.words):
+            states = {part.case: part.state for part in group}
+            cases = [case for case in states if states[case] == state]
+            if cases:
+                complete = name and len(cases) == len(states)
+                names.append(name if complete else f"{name} ({'; '.join(cases)})".lstrip())
         if names:
             start = words.capitalize() if sentences else words
             sentences.append(f"{start}: {'; '.join(names)}")

@@ -86,34 +86,29 @@ class Spec:
         if function.__module__ == "__main__" or inspect.unwrap(named) is not function:
             return None
         usual = inspect.signature(function).parameters
-        given_arguments = {
-            name: value
-            for name, value in self.arguments().items()
-            if usual[name].default is usual[name].empty or value != usual[name].default
-        }
+        arguments = self.arguments().items()
         try:
-            given_arguments = describe(given_arguments)
+            changed = describe({k: v for k, v in arguments if v != usual[k].default})
         except TypeError:
             return None
         first_name = stored_name(callee, f"{function.__module__}.{function.__qualname__}")
-        return {"function": first_name, "arguments": given_arguments}
+        return {"function": first_name, "arguments": changed}
 
     def arguments(self) -> dict[str, Any]:
         """The arguments that the problem's function gets beside the seed, by name."""
         function: Any = inspect.unwrap(getattr(self.problem, "func", self.problem))
         args = getattr(self.problem, "args", ())
         keywords = getattr(self.problem, "keywords", {})
-        signature = inspect.signature(function)
-        bound = signature.bind(*args, self.seeds[0], **keywords)
-        defaults = {
-            name: parameter.default
-            for name, parameter in signature.parameters.items()
-            if parameter.default is not parameter.empty
-        }
-        seed = [*signature.parameters][len(args)]
-        values = {**defaults, **bound.arguments}
-        del values[seed]
-        return values
+        bound = inspect.signature(function).bind(*args, self.seeds[0], **keywords)
+        bound.apply_defaults()
+        del bound.arguments[[*bound.signature.parameters][len(args)]]
+        return bound.arguments
+
+    def folders(self) -> list[str]:
+        """The folders of papers whose code the run is computed by."""
+        makers = (type(self.algorithm), getattr(self.problem, "func", self.problem))
+        modules = [getattr(maker, "__module__", "").split(".") for maker in makers]
+        return sorted({f"papers/{names[1]}" for names in modules if names[0] == "papers"})
 
     def key(self) -> str | None:
         """A short digest of what is computed; None if the problem has no name. Needs no data."""
@@ -165,7 +160,7 @@ def compute_or_load(
     for name, spec in specs.items():
         if not recompute and is_stored(study, profile, name, spec):
             traces[name] = to_trace(read_run(stored_path(study, profile, name)), spec.labels)
-    missing = {name for name in specs if name not in traces}
+    missing = specs.keys() - traces.keys()
     for group in groups(among or specs):
         if missing.isdisjoint(group):
             continue
@@ -180,7 +175,7 @@ def compute_or_load(
                 f"{study}: the runs {', '.join([*group][:3])} must fit in memory, got a tensor of "
                 f"{amount} bytes; take smaller parameters."
             ) from error
-        for name in missing & {*group}:
+        for name in missing & group.keys():
             payload = to_payload(study, profile, name, group[name], computed[name])
             if store:
                 check_kept(study, name, group[name], payload)
@@ -220,10 +215,8 @@ def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     if not archive.exists(path):
         return False
     stored = archive.summary(path)
-    if not {*spec.keep} <= {*stored["models"]}.union(*stored["curves"].values()):
-        return False
-    key = spec.key()
-    return key is not None and stored["key"] == key
+    has_all = {*spec.keep} <= {*stored["models"]}.union(*stored["curves"].values())
+    return has_all and stored["key"] is not None and stored["key"] == spec.key()
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -246,24 +239,14 @@ def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path
     """
     name, spec = next(iter(group.items()))
     keys = digest({n: s.key() for n, s in group.items()})[:16]
-    makers = (type(spec.algorithm), getattr(spec.problem, "func", spec.problem))
-    modules = [getattr(maker, "__module__", "").split(".") for maker in makers]
-    folders = {f"papers/{path_parts[1]}" for path_parts in modules if path_parts[0] == "papers"}
-    code = _code_digest(("fedlib", *sorted(folders)))[:16]
+    code = hashlib.sha256(_code("fedlib") + b"".join(map(_code, spec.folders()))).hexdigest()[:16]
     return run_path(study, profile, name).with_suffix(f".{keys}-{code}{CHECKPOINT}")
 
 
 @cache
-def _code_digest(folders: tuple[str, ...]) -> str:
-    """The SHA-256 of the Python files of some folders, and of those that papers share."""
-    files = sorted((ROOT / "papers").glob("*.py"))
-    for folder in folders:
-        files += sorted((ROOT / folder).rglob("*.py"))
-    sha = hashlib.sha256()
-    for path in files:
-        sha.update(path.relative_to(ROOT).as_posix().encode())
-        sha.update(path.read_bytes())
-    return sha.hexdigest()
+def _code(folder: str) -> bytes:
+    """The Python files of a folder."""
+    return b"".join(path.read_bytes() for path in sorted((ROOT / folder).rglob("*.py")))
 
 
 def compute(
@@ -339,6 +322,13 @@ def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None
     )
 
 
+def to_traces(
+    payloads: Mapping[str, Mapping[str, Any]], specs: Mapping[str, Spec]
+) -> dict[str, Trace]:
+    """The Traces of stored runs, with the labels that their specs have."""
+    return {name: to_trace(payload, specs[name].labels) for name, payload in payloads.items()}
+
+
 def to_lists(x: Any) -> list[list[float | None]]:
     """Rows of numbers with six significant digits."""
     return [[significant(float(v)) for v in row] for row in x]
@@ -365,7 +355,6 @@ def read_run(path: Path) -> dict[str, Any]:
 def _said_twice(run: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any, Any]]:
     """What a stored run says twice: its name, as it is and as it follows from something else."""
     config = run["config"]
-    seeds = len(config["seeds"])
     rounds = config["rounds"]
     place = [run["study"], run["profile"], run["name"]]
     yield "study, profile and name", place, list(path.with_suffix("").parts[-3:])
@@ -373,10 +362,9 @@ def _said_twice(run: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any, 
         yield "key", run["key"], digest({**config, "problem": run["maker"]})[:16]
     yield "seeds", run["seeds"], config["seeds"]
     yield "rounds", run["rounds"], [*range(0, rounds, config["evaluate_every"]), rounds]
-    for name, rows in run["metrics"].items():
-        yield name, [len(row) for row in rows], [len(run["rounds"])] * seeds
-    for name, rows in run["info"].items():
-        yield name, [len(row) for row in rows], [rounds] * seeds
+    for group, length in (("metrics", len(run["rounds"])), ("info", rounds)):
+        for name, rows in run[group].items():
+            yield name, [len(row) for row in rows], [length] * len(config["seeds"])
 
 
 @archive.cached

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from fedlib import checks
 from fedlib.core import Problem, Trace
@@ -22,9 +24,6 @@ from papers.kit.parameters import checked, requested
 from papers.kit.quantities import Label, Quantities
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 #: What a page says under runs that are not the book's.
@@ -66,7 +65,6 @@ class Study:
     parameters : what each parameter means.
     specs : parameters -> the named runs.
     derive : (traces, parameters) -> the named numbers.
-    data : data sets of the full profile that have to be downloaded.
     claims, paper_values : what the book shows.
     watch : patterns of runs -> what tells their health; the first that fits counts, and where none
         does, the first metric of a known name.
@@ -85,7 +83,6 @@ class Study:
     derive: Callable[[Traces, Params], Quantities]
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
-    data: tuple[str, ...] = ()
     watch: HealthChecks = field(default_factory=dict)
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     at_paper: Mapping[str, Any] = field(default_factory=dict)
@@ -99,16 +96,16 @@ class Study:
 
         An unknown profile or parameter, or a value of another kind, is refused.
         """
-        paper = {PAPER: {**self.profiles["full"], **self.at_paper}} if self.at_paper else {}
-        profiles = {**self.profiles, **paper}
+        profiles = dict(self.profiles)
+        if self.at_paper:
+            profiles[PAPER] = {**self.profiles["full"], **self.at_paper}
         checks.one_of(self.name, "profile", profile, tuple(profiles))
         params = dict(profiles[profile])
-        for name, value in changes.items():
+        for name, change in changes.items():
             checks.one_of(self.name, "parameter", name, tuple(self.parameters))
-            examples = [p[name] for p in self.profiles.values()]
-            checked_value = checked(self.name, name, value, examples)
-            if checked_value is not None:
-                params[name] = checked_value
+            value = checked(self.name, name, change, [p[name] for p in self.profiles.values()])
+            if value is not None:
+                params[name] = value
         return params
 
     def open(
@@ -165,9 +162,9 @@ class Study:
                 f"({reason})."
             ) from error
 
-    def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> Quantities:
+    def numbers(self, traces: Traces, profile: str = "full") -> Quantities:
         """The derived numbers of some traces."""
-        return self.derive(traces, self.resolve(profile, **changes))
+        return self.derive(traces, self.resolve(profile))
 
     def reproduce(
         self, profile: str, *, device: str, recompute: bool, runs: str = "*", settle: bool = True
@@ -222,9 +219,7 @@ class Study:
         of_profile = any(payload["profile"] == profile for payload in payloads.values())
         if not of_profile or (profile != PAPER and len(payloads) < len(specs)):
             return None
-        traces = {
-            name: store.to_trace(payload, specs[name].labels) for name, payload in payloads.items()
-        }
+        traces = store.to_traces(payloads, specs)
         try:
             numbers = self.numbers(traces, profile)
         except KeyError as missing:  # a run that is not there
@@ -240,14 +235,17 @@ class Study:
         its place, are missing.
         """
         lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
-        complete = {n for group in store.groups(specs) if lacking.isdisjoint(group) for n in group}
-        return {name: self.payload(name, profile) for name in specs if name in complete}
+        for group in store.groups(specs):
+            if not lacking.isdisjoint(group):
+                lacking |= group.keys()
+        return {name: self.payload(name, profile) for name in specs if name not in lacking}
 
     def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
         """The specs whose names match a pattern, or one of several; refused if none does."""
-        several = runs.split(",")
         matching = {
-            n: spec for n, spec in specs.items() if any(fnmatch(n, pattern) for pattern in several)
+            name: spec
+            for name, spec in specs.items()
+            if any(fnmatch(name, pattern) for pattern in runs.split(","))
         }
         if not matching:
             raise ValueError(
@@ -267,12 +265,8 @@ class Study:
         """
         specs = self.specs(self.resolve(profile))
         if profile == PAPER:
-            payloads = self.held(profile, specs)
-        else:
-            payloads = {name: self.payload(name, profile) for name in specs}
-        return {
-            name: store.to_trace(payload, specs[name].labels) for name, payload in payloads.items()
-        }
+            return store.to_traces(self.held(profile, specs), specs)
+        return store.to_traces({name: self.payload(name, profile) for name in specs}, specs)
 
     def renamed(self, profile: str) -> dict[str, str]:
         """Runs that are stored under names that the study no longer has -> their names.
@@ -281,16 +275,15 @@ class Study:
         """
         specs = self.specs(self.resolve(profile))
         folder = store.run_path(self.name, profile, "any").parent
-        former = archive.names(folder) - {*specs, "numbers"}
-        new_names: dict[str | None, list[str]] = {}
-        for name, spec in specs.items():
-            if name not in archive.names(folder):
-                new_names.setdefault(spec.key(), []).append(name)
-        names = {}
-        for name in sorted(former):
-            key = archive.summary(folder / f"{name}.json")["key"]
-            if key is not None and new_names.get(key):
-                names[name] = new_names[key].pop(0)
+        stored = archive.names(folder) - {"numbers"}
+        missing = [(name, spec.key()) for name, spec in specs.items() if name not in stored]
+        names: dict[str, str] = {}
+        for former in sorted(stored - specs.keys()):
+            former_key = archive.summary(folder / f"{former}.json")["key"]
+            for name, key in missing:
+                if key is not None and key == former_key and name not in names.values():
+                    names[former] = name
+                    break
         return names
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
@@ -308,8 +301,7 @@ class Study:
         """
         configs = self.stored_configs(claim.all_runs)
         known = store.read_derived(self.name)
-        evidence = Evidence(known.numbers, configs, configs, health=known.health)
-        verdicts = claim.verdicts(evidence)
+        verdicts = claim.verdicts(Evidence(known.numbers, configs, configs, health=known.health))
         return verdicts | self.at_scale(claim, verdicts)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
@@ -333,10 +325,13 @@ class Study:
             if not larger or not measured or not paths.keys() <= known.runs.keys():
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
-            evidence = Evidence(known.numbers, configs, configs, health=known.health)
-            outcome = reading.judged(evidence)
-            if outcome.parts or not full[reading.name].parts:
-                outcomes[reading.name] = outcome.told(f"at the paper's scale ({setting(configs)})")
+            outcome = reading.judged(Evidence(known.numbers, configs, configs, health=known.health))
+            where = f"at the paper's scale ({setting(configs)})"
+            if outcome.parts:
+                measures = f"{where}: {outcome.measured}"
+                outcomes[reading.name] = replace(outcome, measured=measures)
+            elif not full[reading.name].parts:
+                outcomes[reading.name] = replace(outcome, reason=f"{where} {outcome.reason}")
         return outcomes
 
     def stored_configs(self, runs: Iterable[str]) -> dict[str, Config]:
@@ -400,31 +395,28 @@ class Page:
         ValueError
             if the study has no run of a name, or a problem is given for no run.
         """
-        name_of_call = f"{self.study.name}.run"
+        call = f"{self.study.name}.run"
         declared = self.study.runs_of(self.params)
         known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
-        reader_specs = {}
-        for name, algorithm in algorithms.items():
-            checks.one_of(name_of_call, "name", name, known)
-            if name in declared:  # these parameters may leave it out
-                spec = declared[name]
-                make = problem or spec.problem
-                reader_specs[name] = replace(spec, algorithm=algorithm, problem=make)
         if problem is not None and not algorithms:
             rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
-            raise ValueError(checks.sentence(name_of_call, "problem", rule, problem))
+            raise ValueError(checks.sentence(call, "problem", rule, problem))
+        specs = dict(declared)
+        for name, algorithm in algorithms.items():
+            checks.one_of(call, "name", name, known)
+            if name in declared:  # these parameters may leave it out
+                make = problem or declared[name].problem
+                specs[name] = replace(declared[name], algorithm=algorithm, problem=make)
         if names := snapshot.replaced():
             self.edited = dict.fromkeys(declared, f"code: {names[0]} was replaced")
         else:
-            self.edited = edits.of_runs(reader_specs, declared)
-        edited_specs = {name: reader_specs.get(name, declared[name]) for name in self.edited}
-        study_specs = {name: spec for name, spec in declared.items() if name not in self.edited}
-        print(self.summary(len(study_specs)))
-        location = (self.study.name, self.profile)
-        traces = store.compute_or_load(
-            *location, study_specs, recompute=self.recompute, device=self.device
-        )
-        traces |= store.compute_or_load(*location, edited_specs, recompute=True, device=self.device)
+            self.edited = edits.of_runs({n: specs[n] for n in algorithms if n in specs}, declared)
+        print(self.summary(len(declared) - len(self.edited)))
+        place = (self.study.name, self.profile)
+        usual = {name: declared[name] for name in declared if name not in self.edited}
+        traces = store.compute_or_load(*place, usual, recompute=self.recompute, device=self.device)
+        edited = {name: specs[name] for name in self.edited}
+        traces |= store.compute_or_load(*place, edited, recompute=True, device=self.device)
         self._traces = {name: traces[name] for name in declared}
         self.__dict__.pop("numbers", None)
         return {

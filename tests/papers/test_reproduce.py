@@ -16,7 +16,7 @@ from papers.fedcmoo.pairs.runs import DATA
 from papers.kit import comparisons, store
 from papers.kit.comparisons import Finding
 from papers.kit.numbers import significant
-from papers.kit.reproduce import RunPrefix, compare
+from papers.kit.reproduce import compare
 from papers.kit.study import Tolerance
 from tests.helpers import loose
 from tests.helpers.unlabelled import quantities
@@ -117,10 +117,9 @@ def test_every_stored_part_is_compared(small, tmp_path):
 
     spec = small.specs(small.resolve("full"))["hard"]
     trace = store.compute({"hard": spec}, "cpu", progress=False)["hard"]
-    prefix = RunPrefix("np_workshop", "hard", 4, 4)
-    assert compare(small, spec, prefix, trace).wrong == []
+    assert compare(small, "hard", spec, trace).wrong == []
     loose.change(tmp_path / "np_workshop" / "full" / "hard.json", spoil_all)
-    sentences = compare(small, spec, prefix, trace).wrong
+    sentences = compare(small, "hard", spec, trace).wrong
     parts = ("g", "sigma", "bits_up", "model", "output")
     assert len(sentences) == len(parts)
     for part in parts:

@@ -31,7 +31,6 @@ STUDY = Study(
     name="cmoo_many",
     title="Many objectives",
     paper="C",
-    data=("mnist", "fashion_mnist"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -27,7 +27,6 @@ STUDY = Study(
     name="cmoo_mixed",
     title="FedCMOO with two kinds of loss",
     paper="C",
-    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

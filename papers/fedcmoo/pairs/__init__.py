@@ -38,7 +38,6 @@ STUDY = Study(
     name="cmoo_pairs",
     title="FedCMOO on two tasks in one picture",
     paper="C",
-    data=("mnist", "fashion_mnist", "cifar10"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

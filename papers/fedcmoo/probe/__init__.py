@@ -31,7 +31,6 @@ STUDY = Study(
     name="cmoo_probe",
     title="Gram estimates and local progress, FedCMOO",
     paper="C",
-    data=("mnist", "fashion_mnist", "cifar10"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -35,7 +35,6 @@ STUDY = Study(
     name="cmoo_qm9",
     title="Properties of molecules, FedCMOO",
     paper="C",
-    data=("qm9",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -23,7 +23,6 @@ STUDY = Study(
     name="cmoo_sweeps",
     title="Local steps and preferences, FedCMOO",
     paper="C",
-    data=("mnist", "fashion_mnist"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

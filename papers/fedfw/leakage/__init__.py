@@ -29,7 +29,6 @@ STUDY = Study(
     name="fw_leakage",
     title="Leakage from gradients and from oracle answers",
     paper="D",
-    data=("mnist", "cifar10"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

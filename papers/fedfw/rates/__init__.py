@@ -64,7 +64,6 @@ STUDY = Study(
     name="fw_rates",
     title="Rates of Federated Frank-Wolfe",
     paper="D",
-    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

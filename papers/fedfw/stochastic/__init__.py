@@ -32,7 +32,6 @@ STUDY = Study(
     name="fw_stochastic",
     title="FedFW's Table 3",
     paper="D",
-    data=("mnist", "cifar10"),
     specs=runs.specs,
     derive=derive,
     claims=claims.CLAIMS,

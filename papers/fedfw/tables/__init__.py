@@ -40,7 +40,6 @@ STUDY = Study(
     name="fw_tables",
     title="FedFW's Tables 1 and 2",
     paper="D",
-    data=("mnist", "cifar10"),
     specs=runs.specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -51,7 +51,6 @@ STUDY = Study(
     name="fairness",
     title="Fair classification, full paper",
     paper="F",
-    data=("adult",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

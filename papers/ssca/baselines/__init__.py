@@ -21,7 +21,6 @@ STUDY = Study(
     name="ssca_baselines",
     title="SSCA beside tuned momentum SGD",
     paper="Y",
-    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -51,7 +51,6 @@ STUDY = Study(
     name="ssca_convergence",
     title="Convergence of SSCA",
     paper="Y",
-    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

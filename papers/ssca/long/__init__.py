@@ -29,7 +29,6 @@ STUDY = Study(
     name="ssca_long",
     title="Longer runs, SSCA",
     paper="Y",
-    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

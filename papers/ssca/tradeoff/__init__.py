@@ -30,7 +30,6 @@ STUDY = Study(
     name="ssca_tradeoff",
     title="Norm against cost, SSCA",
     paper="Y",
-    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -94,16 +94,6 @@ def test_differences_are_of_the_seeds_that_both_have():
     assert kit.minus(values, DEFAULTS, {"switch": "soft"}, {"switch": "none"}).empty
 
 
-def test_a_control_may_turn_every_sign():
-    known = table()
-    rule = Rule(
-        {"soft is larger": of("f", switch="soft") > 5},
-        control=Control("all comparisons reversed", negated=True),
-    )
-    (part,) = rule(known).parts
-    assert (part.state, part.control) == ("holds", "fails")
-
-
 def test_estimates_are_those_of_single_numbers():
     values = pd.DataFrame(
         {"f": [1.0, 2.0, 4.0, 7.0], "kept": [True, False, True, True]},

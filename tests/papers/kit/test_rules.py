@@ -226,16 +226,16 @@ def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too(
     outcome = rule(stored)
     assert outcome.verdict == "reproduced"
     assert outcome.control == "hard for soft"
-    assert outcome.control_verdict == "not reproduced: 1 fails"
+    assert outcome.control_verdict == "not reproduced"
     assert outcome.parts[0].control == "fails"
     weak = Rule({"f is small": of("soft.f") < 5}, control=rule.control)
     assert weak(stored).verdict == "not judged"
     assert "negative control passes" in weak(stored).reason
     alone = quantities({key: x for key, x in numbers.items() if key != "hard.f"})
-    assert rule(alone).control_verdict == "not among these runs"
+    assert rule(alone).control_verdict == ""
     assert rule(alone).parts[0].control == ""
     by_key = Rule({"far": of("ratio") < 2.9}, control=Control("none", {"ratio": "idle"}))
-    assert by_key(stored).control_verdict == "not reproduced: 1 fails"
+    assert by_key(stored).control_verdict == "not reproduced"
 
 
 def test_a_control_that_passes_hides_no_part_that_fails():
@@ -243,19 +243,18 @@ def test_a_control_that_passes_hides_no_part_that_fails():
     control = Control("hard for soft", {"soft.f": "hard.f"})
     rule = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, control=control)
     outcome = rule(numbers)
-    assert outcome.control_verdict == "reproduced: 2 hold"
+    assert outcome.control_verdict == "reproduced"
     assert outcome.label == "mixed: 1 holds, 1 fails"
 
 
 def test_the_size_of_an_effect_has_a_word_of_its_own():
-    def size(*printed, key="b"):
-        sizes = tuple(Size(key, x, "Table 1") for x in printed)
+    def size(*printed):
+        sizes = tuple(Size("b", x, "Table 1") for x in printed)
         return Rule({"x": of("b") > 1}, sizes=sizes)(N).size
 
     start = "The printed size lies in our interval: the paper prints 2.1 (Table 1), and ours is 2 ["
     assert size(2.1).startswith(start)
     assert size(3.0).startswith("The printed size lies outside our interval")
-    assert size(1.0, key="one seed").startswith("One seed cannot test the printed size")
     assert size(2.1, 3.0) == "1 of 2 printed sizes lie in our intervals"
     assert size() == ""
     uncertain = Rule({"x": of("b") > 1}, sizes=(Size("b", 3.0, "Table 1", 0.5),))(N).size
