@@ -142,14 +142,6 @@ def late_values(frame: pd.DataFrame, *names: str, share: float = 0.2) -> pd.Data
     return values.reset_index().join(labels, on="run")
 
 
-def with_labels(rows: pd.DataFrame, traces: Traces) -> pd.DataFrame:
-    """Rows with the labels of their runs as columns; `run` is a column, or a level of the index."""
-    by_run = {name: dict(labels_of(trace)) for name, trace in traces.items()}
-    labels = pd.DataFrame.from_dict(by_run, orient="index")
-    plain = rows.reset_index()
-    return plain.merge(labels, left_on="run", right_index=True, how="left")
-
-
 def along(
     rows: pd.DataFrame, sweep: Sequence[str], defaults: Defaults, **fixed: Label
 ) -> pd.DataFrame:
@@ -157,7 +149,7 @@ def along(
 
     Parameters
     ----------
-    rows : rows with labels, one a run and seed; see `with_labels`.
+    rows : rows with labels, one a run and seed; see `curves` and `measured`.
     sweep : the labels that vary.
     defaults : the study's defaults, which all other labels have, or which a run does not have.
     fixed : labels with other values.

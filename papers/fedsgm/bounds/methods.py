@@ -95,8 +95,9 @@ class Method:
 
 def hard_rate(s: Setting, version: str) -> Rate:
     """F Theorem 3, printed or with Gamma_direct = 3E/2 - 1 (ours)."""
-    gamma = gamma_local(s.E, "stated" if version == "printed" else "direct")
-    return theory.hard_rate(s, gamma)
+    if version == "printed":
+        return theory.theorem_3(s)
+    return theory.hard_rate(s, gamma_local(s.E, "direct"))
 
 
 def partial_rate(s: Setting, version: Any) -> Rate:

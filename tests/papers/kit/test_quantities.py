@@ -65,7 +65,7 @@ def test_a_seed_without_a_number_in_a_late_round_has_no_late_value():
 def test_a_sweep_has_the_runs_that_differ_in_one_label():
     assert [*kit.sweep(TRACES, DEFAULTS, "lr", switch="soft")] == [0.1, 1.0]
     assert [*kit.sweep(TRACES, DEFAULTS, "switch")] == ["hard", "soft"]
-    rows = kit.with_labels(kit.late(kit.curves(TRACES), "f")[["run", "seed", "f"]], TRACES)
+    rows = kit.late(kit.curves(TRACES), "f")
     swept = kit.along(rows, ["lr"], DEFAULTS, switch="soft")
     assert {*swept.index.get_level_values("lr")} == {0.1, 1.0}
     assert {*swept["run"]} == {"soft", "soft_lr1"}
@@ -81,7 +81,7 @@ def test_a_label_with_a_value_does_not_vary():
 
 
 def test_differences_are_of_the_seeds_that_both_have():
-    rows = kit.with_labels(kit.late(kit.curves(TRACES), "f")[["run", "seed", "f"]], TRACES)
+    rows = kit.late(kit.curves(TRACES), "f")
     values = rows.groupby(["switch", "lr", "method", "seed"], as_index=False)["f"].mean()
     apart = kit.minus(
         values,
