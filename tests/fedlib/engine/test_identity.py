@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
@@ -14,30 +13,29 @@ from torch import nn
 
 import fedlib as fl
 from fedlib import models, problems
-from fedlib.core.problem import Problem
-from fedlib.engine.identity import digest_of, identify, sketch
-from fedlib.problems import from_clients
-from tests.helpers.randoms import normal
+from fedlib.engine.identity import digest_of, sketch
+from fedlib.problems import from_clients, quadratics
+from tests.helpers.randoms import normal, numbers
 
 AVG = fl.FedAvg(0.1, 2, 3)
-ROWS = [(normal(9, 4, seed=j).float(), normal(9, seed=j + 9).float()) for j in range(3)]
-OPTIONS = {"rounds": 4, "progress": False}
+ROWS = [(numbers(9, 4, seed=j), numbers(9, seed=j + 9)) for j in range(3)]
 
 
 def squares(rows):
     return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
 
 
+def scaled(rows, *, factor=1.0):
+    return factor * squares(rows)
+
+
 def powers(power):
     return lambda rows: rows.mean((rows.output.squeeze(-1) - rows.target).abs() ** power)
 
 
-def scaled(rows, factor=1.0):
-    return factor * squares(rows)
-
-
-def softened(rows, *, softness=1.0):
-    return rows.mean(softness * torch.nn.functional.softplus(rows.output.squeeze(-1)))
+def closing(factor):
+    table = {"factor": factor}
+    return lambda rows: table["factor"] * squares(rows)
 
 
 @dataclass(frozen=True)
@@ -60,48 +58,30 @@ class Slotted:
         return self.factor * squares(rows)
 
 
-def closing(table):
-    return lambda rows: table["factor"] * squares(rows)
-
-
-def from_source(source, name="objective"):
-    """A function from a notebook's cell, which may be edited and run again."""
-    space = {
-        "squares": squares,
-        "torch": torch,
-        "np": np,
-        "__name__": "cell",
-    }
+def from_source(source, **space):
+    """The objective of a notebook's cell, which may be edited and run again."""
+    space |= {"squares": squares, "__name__": "cell"}
     exec(source, space)
-    return space[name]
+    return space["objective"]
 
 
 def reading(value):
     """A function that reads a global."""
-    source = f"FACTOR = {value}\ndef objective(rows): return FACTOR * squares(rows)"
-    return from_source(source)
+    return from_source("def objective(rows): return FACTOR * squares(rows)", FACTOR=value)
 
 
 def helped(value):
     """A function that calls another of its module, which reads a global."""
-    source = (
-        f"FACTOR = {value}\ndef helper(x): return FACTOR * x\n"
-        "def objective(rows): return helper(squares(rows))"
-    )
-    return from_source(source)
+    helper = "def helper(x): return FACTOR * x\n"
+    objective = "def objective(rows): return helper(squares(rows))"
+    return from_source(helper + objective, FACTOR=value)
 
 
 def with_module(value):
     """A function that calls a function of a module of people's own."""
     mine = ModuleType("mine")
     exec(f"def helper(x): return {value} * x", vars(mine))
-    function = from_source("def objective(rows): return mine.helper(squares(rows))")
-    function.__globals__["mine"] = mine
-    return function
-
-
-def layers(*inner):
-    return nn.Sequential(*models.mlp((4, 3)), *inner, *models.mlp((3, 1)))
+    return from_source("def objective(rows): return mine.helper(squares(rows))", mine=mine)
 
 
 class Half(nn.Module):
@@ -114,7 +94,7 @@ class Third(nn.Module):
         return x / 3
 
 
-class Branching(nn.Module):
+class Factor(nn.Module):
     def __init__(self, factor):
         super().__init__()
         self.factor = factor
@@ -123,23 +103,8 @@ class Branching(nn.Module):
         return self.factor * x
 
 
-def made(objective=squares, module=None, rows=ROWS, **options):
-    module = layers(nn.Tanh()) if module is None else module
-    return from_clients(rows, module=module, objective=objective, **options)
-
-
-def flipped(rows, client=0, row=0):
-    """The rows with another sign of one target."""
-    changed = [(x.clone(), y.clone()) for x, y in rows]
-    changed[client][1][row] *= -1
-    return changed
-
-
-def exchanged(rows):
-    """The rows of one client in another order."""
-    (x, y), *further = rows
-    order = [1, 0, *range(2, len(x))]
-    return [(x[order], y[order]), *further]
+def layers(inner):
+    return nn.Sequential(*models.mlp((4, 3)), inner, *models.mlp((3, 1)))
 
 
 def hooked(sign):
@@ -149,131 +114,125 @@ def hooked(sign):
     return module
 
 
+def made(objective=squares, module=None, rows=ROWS, **options):
+    module = module or layers(nn.Tanh())
+    return from_clients(rows, module=module, objective=objective, **options)
+
+
+def with_objective(make):
+    return lambda value: made(make(value))
+
+
+def with_layer(make):
+    return lambda value: made(module=layers(make(value)))
+
+
+def with_first_client(change):
+    """The first client's rows and targets are changed."""
+    return lambda value: made(rows=[change(value, *ROWS[0]), *ROWS[1:]])
+
+
+def itself(value):
+    return value
+
+
+def new(layer):
+    return layer()
+
+
+def host_measure(factor):
+    return made(measures={"m": lambda rows: factor * float(squares(rows))})
+
+
 def heldout(sign):
-    return {"heldout": (sign * ROWS[0][0], ROWS[0][1]), "measures": {"mse": squares}}
+    x, y = ROWS[0]
+    return made(heldout=(sign * x, y), measures={"mse": squares})
 
 
-#: name -> two makers of problems that differ
+SAME = torch.arange(9)
+SWAPPED = torch.tensor([1, 0, *range(2, 9)])
+ONE_FLIPPED = torch.tensor([-1, *[1] * 8])
+#: name -> the maker of a problem, and two values with which it makes problems that differ
 PAIRS = {
-    "another function": (lambda: made(), lambda: made(powers(3))),
-    "another constant in a closure": (lambda: made(powers(2)), lambda: made(powers(2.5))),
+    "another function": (with_objective(itself), squares, powers(3)),
+    "another constant in a closure": (with_objective(powers), 2, 2.5),
     "another constant in code": (
-        lambda: made(lambda r: 2 * squares(r)),
-        lambda: made(lambda r: 3 * squares(r)),
+        with_objective(itself),
+        lambda rows: 2 * squares(rows),
+        lambda rows: 3 * squares(rows),
     ),
-    "another default": (lambda: made(scaled), lambda: made(partial(scaled, factor=2.0))),
-    "another keyword": (
-        lambda: made(partial(softened, softness=1.0)),
-        lambda: made(partial(softened, softness=2.0)),
-    ),
-    "another field": (lambda: made(Weighted(1.0)), lambda: made(Weighted(2.0))),
-    "another slot": (lambda: made(Slotted(1.0)), lambda: made(Slotted(2.0))),
-    "another entry of a dict": (
-        lambda: made(closing({"factor": 1.0})),
-        lambda: made(closing({"factor": 2.0})),
-    ),
-    "another tensor in a closure": (
-        lambda: made(closing({"factor": torch.tensor(1.0)})),
-        lambda: made(closing({"factor": torch.tensor(1.001)})),
-    ),
-    "another array in a closure": (
-        lambda: made(closing({"factor": np.float64(1)})),
-        lambda: made(closing({"factor": np.float64(2)})),
-    ),
-    "another global": (lambda: made(reading(1)), lambda: made(reading(2))),
-    "another global of a helper": (lambda: made(helped(1)), lambda: made(helped(2))),
-    "another function of a module": (lambda: made(with_module(1)), lambda: made(with_module(2))),
-    "another activation": (lambda: made(), lambda: made(module=layers(nn.ReLU()))),
-    "another option of a layer": (
-        lambda: made(module=layers(nn.LeakyReLU(0.1))),
-        lambda: made(module=layers(nn.LeakyReLU(0.2))),
-    ),
-    "another forward": (lambda: made(module=layers(Half())), lambda: made(module=layers(Third()))),
-    "another attribute of a module": (
-        lambda: made(module=layers(Branching(1.0))),
-        lambda: made(module=layers(Branching(2.0))),
-    ),
-    "another hook": (lambda: made(module=hooked(1)), lambda: made(module=hooked(-1))),
-    "another mode": (
-        lambda: made(module=layers(nn.Dropout(0.5))),
-        lambda: made(module=layers(nn.Dropout(0.5)).eval()),
-    ),
-    "another order of rows": (lambda: made(), lambda: made(rows=exchanged(ROWS))),
-    "another target": (lambda: made(), lambda: made(rows=flipped(ROWS))),
-    "another start": (
-        lambda: made(),
-        lambda: replace(made(), w0=made().w0 + 1e-3),
-    ),
-    "other weights": (lambda: made(), lambda: made().weighted((1, 1, 2))),
-    "another measure": (
-        lambda: made(measures={"m": squares}),
-        lambda: made(measures={"m": powers(3)}),
-    ),
-    "a host measure": (
-        lambda: made(measures={"m": lambda r: float(squares(r))}),
-        lambda: made(measures={"m": lambda r: 2 * float(squares(r))}),
-    ),
-    "other rows that are held out": (lambda: made(**heldout(1)), lambda: made(**heldout(-1))),
-    "another constraint": (
-        lambda: made(constraint=powers(2)),
-        lambda: made(constraint=powers(3)),
-    ),
+    "another keyword": (with_objective(lambda x: partial(scaled, factor=x)), 1.0, 2.0),
+    "another field": (with_objective(Weighted), 1.0, 2.0),
+    "another slot": (with_objective(Slotted), 1.0, 2.0),
+    "another entry of a dict": (with_objective(closing), 1.0, 2.0),
+    "another tensor": (with_objective(closing), torch.tensor(1.0), torch.tensor(1.001)),
+    "another array": (with_objective(closing), np.float64(1), np.float64(2)),
+    "another global": (with_objective(reading), 1, 2),
+    "another global of a helper": (with_objective(helped), 1, 2),
+    "another function of a module": (with_objective(with_module), 1, 2),
+    "another activation": (with_layer(new), nn.Tanh, nn.ReLU),
+    "another option of a layer": (with_layer(nn.LeakyReLU), 0.1, 0.2),
+    "another forward": (with_layer(new), Half, Third),
+    "another attribute of a module": (with_layer(Factor), 1.0, 2.0),
+    "another mode": (with_layer(lambda mode: nn.Dropout(0.5).train(mode)), True, False),
+    "another hook": (lambda sign: made(module=hooked(sign)), 1, -1),
+    "another order of rows": (with_first_client(lambda k, x, y: (x[k], y[k])), SAME, SWAPPED),
+    "another target": (with_first_client(lambda k, x, y: (x, k * y)), 1, ONE_FLIPPED),
+    "another start": (lambda shift: replace(made(), w0=made().w0 + shift), 0.0, 1e-3),
+    "other weights": (lambda weights: made().weighted(weights), (1, 1, 1), (1, 1, 2)),
+    "another measure": (lambda power: made(measures={"m": powers(power)}), 2, 3),
+    "a host measure": (host_measure, 1, 2),
+    "other rows that are held out": (heldout, 1, -1),
+    "another constraint": (lambda power: made(constraint=powers(power)), 2, 3),
     "another dtype": (
-        lambda: made(),
-        lambda: made(module=layers(nn.Tanh()).double()),
+        lambda dtype: made(module=layers(nn.Tanh()).to(dtype)),
+        torch.float32,
+        torch.float64,
     ),
-    "another scale": (lambda: made(), lambda: made().scaled()),
-    "other quadratics": (
-        lambda: problems.quadratics(normal(4, 2)),
-        lambda: problems.quadratics(normal(4, 2) + 1),
-    ),
-    "another client's row": (
-        lambda: problems.quadratics(normal(4, 2)),
-        lambda: problems.quadratics(normal(4, 2)[[1, 0, 2, 3]]),
-    ),
+    "another scale": (lambda change: change(made()), itself, lambda problem: problem.scaled()),
+    "other quadratics": (lambda shift: quadratics(normal(9, 2) + shift), 0, 1),
+    "another client's row": (lambda order: quadratics(normal(9, 2)[order]), SAME, SWAPPED),
 }
 
 
-@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
-def test_a_checkpoint_and_a_trace_of_another_problem_are_refused(tmp_path, pair):
-    make_first, make_second = pair
+@pytest.mark.parametrize(("make", "first", "second"), PAIRS.values(), ids=PAIRS)
+def test_a_checkpoint_and_a_trace_of_another_problem_are_refused(tmp_path, make, first, second):
     path = tmp_path / "c"
-    trace = fl.run(AVG, make_first(), checkpoint=path, **OPTIONS)
-    second = make_second()
+    trace = fl.run(AVG, make(first), rounds=4, checkpoint=path)
     with pytest.raises(ValueError, match="checkpoint c must belong to this run, but it was wri"):
-        fl.run(AVG, second, checkpoint=path, **OPTIONS)
-    more = OPTIONS | {"rounds": 5}
+        fl.run(AVG, make(second), rounds=4, checkpoint=path)
     with pytest.raises(ValueError, match="run: start must be a trace of this"):
-        fl.run(AVG, second, start=trace, **more)
-    built_anew = make_first()
-    finished = fl.run(AVG, built_anew, checkpoint=path, **OPTIONS)
+        fl.run(AVG, make(second), rounds=5, start=trace)
+    built_anew = make(first)
+    finished = fl.run(AVG, built_anew, rounds=4, checkpoint=path)
     assert torch.equal(finished.state.w, trace.state.w)
-    continued = fl.run(AVG, built_anew, start=trace, **more)
-    assert continued.rounds[-1] == 5
+    assert fl.run(AVG, built_anew, rounds=5, start=trace).rounds[-1] == 5
 
 
-#: name -> two schedules that differ, maybe not in the rounds that describe them
-SCHEDULES = {
-    "another law": (fl.PowerLaw(1.0, 0.5), fl.PowerLaw(1.0, 0.6)),
-    "another function": (lambda t: 1 / t, lambda t: 1 / t**0.5),
-    "another round": (lambda _: 1.0, lambda t: 0.5 if t == 4 else 1.0),
-    "none": (None, lambda _: 1.0),
-}
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (fl.PowerLaw(1.0, 0.5), fl.PowerLaw(1.0, 0.6)),
+        (lambda t: 1 / t, lambda t: 1 / t**0.5),
+        (lambda _: 1.0, lambda t: 0.5 if t == 4 else 1.0),
+        (None, lambda _: 1.0),
+    ],
+    ids=["another law", "another function", "another round", "none"],
+)
+def test_a_checkpoint_and_a_trace_of_another_schedule_are_refused(tmp_path, first, second):
+    def run(rule, **options):
+        schedules = {} if rule is None else {"lr": rule}
+        return fl.run(AVG, quadratics(), schedules=schedules, **options)
 
-
-@pytest.mark.parametrize("pair", SCHEDULES.values(), ids=SCHEDULES)
-def test_a_checkpoint_and_a_trace_of_another_schedule_are_refused(tmp_path, pair):
-    problem = problems.quadratics()
-    schedules_before, second = ({} if rule is None else {"lr": rule} for rule in pair)
-    trace = fl.run(AVG, problem, checkpoint=tmp_path / "c", schedules=schedules_before, **OPTIONS)
-    for schedules in (second, {"lr": lambda _: 2.0}):
-        with pytest.raises(ValueError, match=r"was written with another schedules\['lr'\]"):
-            fl.run(AVG, problem, checkpoint=tmp_path / "c", schedules=schedules, **OPTIONS)
-        with pytest.raises(ValueError, match=r"got .another schedules\['lr'\]"):
-            fl.run(AVG, problem, start=trace, schedules=schedules, **OPTIONS)
-    same = {**OPTIONS, "rounds": 9, "schedules": schedules_before}
-    again = fl.run(AVG, problem, checkpoint=tmp_path / "c", **same)
-    np.testing.assert_array_equal(again.state.w, fl.run(AVG, problem, start=trace, **same).state.w)
+    path = tmp_path / "c"
+    trace = run(first, rounds=4, checkpoint=path)
+    with pytest.raises(ValueError, match=r"was written with another schedules\['lr'\]"):
+        run(second, rounds=4, checkpoint=path)
+    with pytest.raises(ValueError, match=r"got .another schedules\['lr'\]"):
+        run(second, rounds=4, start=trace)
+    resumed = run(first, rounds=9, checkpoint=path)
+    continued = run(first, rounds=9, start=trace)
+    assert torch.equal(resumed.state.w, continued.state.w)
 
 
 class Slower(fl.FedAvg):
@@ -294,20 +253,21 @@ class Slower(fl.FedAvg):
 
 
 def test_a_method_whose_code_was_edited_is_another(tmp_path):
+    edited = Slower(0.1, 1, 4)
     problem = problems.quadratics()
-    trace = fl.run(SLOWER(0.1, 1, 4), problem, checkpoint=tmp_path / "c", **OPTIONS)
+    trace = fl.run(SLOWER(0.1, 1, 4), problem, rounds=4, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="with other algorithm"):
-        fl.run(Slower(0.1, 1, 4), problem, checkpoint=tmp_path / "c", **OPTIONS)
+        fl.run(edited, problem, rounds=4, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="must be a trace of this run, got 'another algorithm'"):
-        fl.run(Slower(0.1, 1, 4), problem, start=trace, **OPTIONS)
+        fl.run(edited, problem, rounds=4, start=trace)
 
 
 def digests():
     """Digests of objectives, of a set, whose order depends on the process, and of a class."""
-    table = {"factor": 1, "set": {"a", "b", "c", ("d", 1)}}
-    functions = [made(closing(table), module=hooked(1)).losses]
-    functions += [pair[0]().losses for pair in list(PAIRS.values())[:12]]
-    return [digest_of(subject) for subject in (*functions, frozenset("abcdef"), SLOWER)]
+    subjects = [frozenset("abcdef"), SLOWER, closing({"a", "b", ("d", 1)})]
+    subjects.append(made(module=hooked(1)).losses)
+    subjects += [make(first).losses for make, first, _ in list(PAIRS.values())[:12]]
+    return [digest_of(subject) for subject in subjects]
 
 
 def test_the_digest_of_a_function_is_that_of_another_process(other_process):
@@ -332,23 +292,16 @@ def test_what_holds_itself_or_cannot_be_read_has_a_digest():
 
 def test_rounding_is_no_other_data_but_one_other_entry_in_a_million_is():
     x = normal(10**6).float()
-    limit = 0.9 * float(sketch(x)[-1] * sketch(x)[-2])
+    original = sketch(x)
+    limit = 0.9 * float(original[-1] * original[-2])
 
-    def far(y):
-        return float((sketch(x) - sketch(y))[:3].abs().max())
+    def distance(y):
+        return float((original - sketch(y))[:3].abs().max())
 
-    assert far(x * (1 + 1e-7)) < limit
+    assert distance(x * (1 + 1e-7)) < limit
     changed = x.clone()
-    two = x.clone()
     changed[123_456] += 3.0
-    two[[5, 500_005]] = x[[500_005, 5]]
-    assert far(changed) > limit < far(two)
-
-
-def test_an_identity_takes_milliseconds():
-    problem = made()
-    began = time.perf_counter()
-    for _ in range(10):
-        identify([AVG], problem, [*problem.data], {})
-    assert (time.perf_counter() - began) / 10 < 0.05
-    assert isinstance(problem, Problem)
+    assert distance(changed) > limit
+    exchanged = x.clone()
+    exchanged[[5, 500_005]] = x[[500_005, 5]]
+    assert distance(exchanged) > limit

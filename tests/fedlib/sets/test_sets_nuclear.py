@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from fedlib.sets import NuclearBall
+from fedlib.sets.nuclear import unusual_scale
 from fedlib.solvers.leading_pair import leading_pair
 from tests.helpers.expect import refuses
 from tests.helpers.problems import double
@@ -132,3 +133,17 @@ def test_few_steps_give_a_vertex_that_is_less_exact():
 def test_a_matrix_of_another_size_is_refused():
     words = "NuclearBall: x must be a vector of floats of 600 entries"
     refuses(words, NuclearBall(1.0, 20, 30).project, torch.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("top", "scale"),
+    [
+        (0.0, 1.0),
+        (1e15, 1.0),
+        (1e-15, 1.0),
+        (1e16, 1e16),
+        (1e-16, 1e-16),
+    ],
+)
+def test_a_matrix_far_from_one_is_scaled(top, scale):
+    assert unusual_scale(double([top, -0.5 * top])) == scale
