@@ -18,40 +18,48 @@ from papers.fedsgm.cartpole.simulator import cartpole
 from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
 
-aten = torch.ops.aten
-CPU = torch.device("cpu")
+SGM = fl.FedSGM(0.1, 2, 3, 0.05)
+CONSTRAINED = quadratics(normal(6, 4), normal(6, 4), level=0.5)
 
 
-def prepared(algorithm, problem, grid=1, seeds=(0,)):
-    """Runs, their start, and the draw of the first round."""
-    runs = BatchedRuns([algorithm] * grid, problem, seeds, CPU, None)
+def prepared(algorithm, problem):
+    """Runs, their first state, and the draw of the first round."""
+    runs = BatchedRuns([algorithm], problem, (0,), torch.device("cpu"), None)
     progress = first_progress(runs)
-    return runs, progress, index_tree(runs.draws(progress.rngs, 1), 0)
+    draw = index_tree(runs.draws(progress.rngs, 1), 0)
+    return runs, progress.state, draw
 
 
-def targets(captured):
-    return [n.target for n in captured.graph.graph.nodes if n.op == "call_function"]
+def operations(captured):
+    return [node.target for node in captured.graph.graph.nodes if node.op == "call_function"]
 
 
 #: A method of each family.
-CAPTURED = [
-    *("FedAvg", "FedSGM", "MultiFedSGM", "FedCMOO", "FSMGDA", "FedFWPlus", "FedDR"),
-    *("ConstrainedSSCA", "VerticalSSCA", "ConEx"),
+FAMILIES = [
+    "FedAvg",
+    "FedSGM",
+    "MultiFedSGM",
+    "FedCMOO",
+    "FSMGDA",
+    "FedFWPlus",
+    "FedDR",
+    "ConstrainedSSCA",
+    "VerticalSSCA",
+    "ConEx",
 ]
 
 
-@pytest.mark.parametrize("name", further_weekly(examples(), CAPTURED))
+@pytest.mark.parametrize("name", further_weekly(examples(), FAMILIES))
 def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name):
-    algorithm, problem = examples()[name][0]
-    runs, progress, draw = prepared(algorithm, problem)
-    short = capture(runs._step, *runs.fixed, progress.state, draw)
-    recorded = len(targets(short))
+    runs, state, draw = prepared(*examples()[name][0])
+    short = capture(runs._step, *runs.fixed, state, draw)
+    recorded = len(operations(short))
     short.apply((merge_equal_nodes,))
-    assert len(targets(short)) < recorded
-    mapped, info = runs.step(progress.state, draw)
-    captured_state, captured_info = short(*runs.fixed, progress.state, draw)
-    torch.testing.assert_close(tuple(captured_state), tuple(mapped), equal_nan=True)
-    torch.testing.assert_close(captured_info, info, equal_nan=True)
+    assert len(operations(short)) < recorded
+    mapped_state, mapped_info = runs.step(state, draw)
+    captured_state, captured_info = short(*runs.fixed, state, draw)
+    torch.testing.assert_close(tuple(captured_state), tuple(mapped_state), equal_nan=True)
+    torch.testing.assert_close(captured_info, mapped_info, equal_nan=True)
 
 
 def test_dead_code_is_dropped_and_equal_operations_are_merged():
@@ -61,9 +69,9 @@ def test_dead_code_is_dropped_and_equal_operations_are_merged():
 
     x = normal(2, 3)
     once = capture(work, x, passes=(merge_equal_nodes,))
-    assert [t for t in targets(once) if t in (aten.sin.default, aten.exp.default)] == [
-        aten.exp.default
-    ]
+    targets = operations(once)
+    assert torch.ops.aten.sin.default not in targets
+    assert targets.count(torch.ops.aten.exp.default) == 1
     assert torch.equal(once(x), work(x))
 
 
@@ -79,7 +87,7 @@ def test_a_gradient_is_captured_once_a_shape():
     weights = torch.ones(1).double()
     for rows in (4, 4, 5, 4):
         x = normal(rows, 3)
-        batch = Batch((x,), torch.full((rows,), 1 / rows, dtype=torch.float64))
+        batch = Batch((x,), torch.full((rows,), 1 / rows).double())
         expected = 2 / rows * (x @ w - 1) @ x
         torch.testing.assert_close(gradient(w, batch, weights), expected)
     assert len(calls) == 4  # two shapes, each captured and compared
@@ -88,39 +96,9 @@ def test_a_gradient_is_captured_once_a_shape():
 CAPTURE = 20  # rounds of a run that is captured here
 
 
-def compiled(monkeypatch, algorithm, problem, rounds, evaluate_every=1, **options):
-    """A run whose rounds are compiled, and the same run without."""
-    monkeypatch.setattr(batch, "CAPTURE", CAPTURE)
-    options |= {"rounds": rounds, "evaluate_every": evaluate_every, "progress": False}
-    plain = fl.run(algorithm, problem, **options)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "LONG", 0.0)
-        fast = fl.run(algorithm, problem, **options)
-    return fast, plain
-
-
 def take_as_captured(graph, example, on_gpu):
     """In place of torch's compiler: the captured operations, as they are."""
     return graph
-
-
-@pytest.mark.parametrize(
-    "compile_graph",
-    [take_as_captured, pytest.param(module.compile_graph, marks=pytest.mark.weekly)],
-    ids=["as captured", "by torch's compiler"],
-)
-def test_compiled_rounds_agree_with_captured_ones(compile_graph, monkeypatch):
-    monkeypatch.setattr(module, "compile_graph", compile_graph)
-    method = fl.FedSGM(0.1, 2, 3, 0.05)
-    problem = quadratics(normal(6, 4), normal(6, 4), level=0.5)
-    # ten rounds are two calls of the compiled function: the second must leave the first's results
-    fast, plain = compiled(monkeypatch, method, problem, CAPTURE + 3, 10, seeds=[0, 1])
-    assert fast.provenance["compiled"] > CAPTURE / 2
-    assert plain.provenance["compiled"] == 0
-    for name, curve in [*plain.metrics.items(), *plain.info.items()]:
-        curves = fast.metrics | fast.info
-        torch.testing.assert_close(torch.as_tensor(curves[name]), torch.as_tensor(curve))
-    torch.testing.assert_close(tuple(fast.state), tuple(plain.state))
 
 
 def add_an_error(graph, example, on_gpu):
@@ -128,10 +106,43 @@ def add_an_error(graph, example, on_gpu):
     return lambda *leaves: [x + 1e-3 if x.is_floating_point() else x for x in graph(*leaves)]
 
 
-def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
-    monkeypatch.setattr(module, "compile_graph", add_an_error)
+@pytest.fixture
+def both_runs(monkeypatch):
+    """A function that gives a run whose rounds some compiler compiles, and the run without."""
+    monkeypatch.setattr(batch, "CAPTURE", CAPTURE)
+
+    def runs(compiler, *arguments, **options):
+        plain = fl.run(*arguments, **options)
+        monkeypatch.setattr(module, "LONG", 0.0)
+        monkeypatch.setattr(module, "compile_graph", compiler)
+        return fl.run(*arguments, **options), plain
+
+    return runs
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        take_as_captured,
+        pytest.param(module.compile_graph, marks=pytest.mark.weekly),
+    ],
+    ids=["as captured", "by torch's compiler"],
+)
+def test_compiled_rounds_agree_with_captured_ones(both_runs, compiler):
+    # ten rounds are two calls of the compiled function: the second must leave the first's results
+    options = {"rounds": CAPTURE + 3, "evaluate_every": 10, "seeds": [0, 1]}
+    fast, plain = both_runs(compiler, SGM, CONSTRAINED, **options)
+    assert fast.provenance["compiled"] > CAPTURE / 2
+    assert plain.provenance["compiled"] == 0
+    curves = fast.metrics | fast.info
+    for name, curve in (plain.metrics | plain.info).items():
+        torch.testing.assert_close(torch.as_tensor(curves[name]), torch.as_tensor(curve))
+    torch.testing.assert_close(tuple(fast.state), tuple(plain.state))
+
+
+def test_a_compiler_that_makes_other_numbers_is_not_used(both_runs):
     with pytest.warns(UserWarning, match="captured, not compiled: torch's compiler makes other"):
-        fast, plain = compiled(monkeypatch, fl.FedAvg(0.1, 1, 3), quadratics(), CAPTURE)
+        fast, plain = both_runs(add_an_error, fl.FedAvg(0.1, 1, 3), quadratics(), rounds=CAPTURE)
     assert fast.provenance["compiled"] == 0
     assert torch.equal(fast.state.w, plain.state.w)
 
@@ -139,7 +150,7 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 def test_a_simulator_is_mapped_as_it_is():
     method = PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3)
     problem = cartpole(0, clients=3, environments=1, evaluation=2)
-    runs, progress, _ = prepared(method, problem)
+    runs, state, _ = prepared(method, problem)
     mapped = runs._step
-    assert runs.speed_up(progress.state, 10**9, 1) is None
+    assert runs.speed_up(state, 10**9, 1) is None
     assert runs._step is mapped
