@@ -115,32 +115,6 @@ def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
         assert not smaller or not torch.equal(first.state.w, second.state.w)
 
 
-#: A method of each family; the contract holds every method to its runs with seeds and in a grid.
-FAMILIES = [
-    "FedAvg",
-    "FedSGM",
-    "MultiFedSGM",
-    "FedCMOOPref",
-    "FSMGDA",
-    "FedFWPlus",
-    "FedDR",
-    "ConstrainedSSCA",
-    "VerticalSGD",
-    "ConEx",
-]
-
-
-@pytest.mark.parametrize("name", further_weekly(examples(), FAMILIES))
-def test_the_objective_falls(name):
-    """By half within sixty rounds, on the first example that says how large it is."""
-    measured = [e for e in examples()[name] if "f" in e.problem.metrics(e.problem.w0, e.problem)]
-    method, problem = measured[0]
-    if isinstance(getattr(method, "lr", None), float):
-        method = replace(method, lr=0.3)
-    start, end = fl.run(method, problem, rounds=60, evaluate_every=60).metrics["f"][0]
-    assert end < start / 2
-
-
 def test_penalty_fedavg_equals_its_plain_twin(problem):
     method = fl.PenaltyFedAvg(
         lr=0.1,
@@ -176,16 +150,3 @@ def test_fedavg_by_hand_and_its_bits():
     state, info = method.round(fl.Vectorized(problem), method.init(problem), draw)
     assert state.w.item() == pytest.approx((3.0 + 1.5) / 2)  # 0 -> 2 -> 3 and 0 -> 1 -> 1.5
     assert info["bits_up"] == info["bits_down"] == 2 * 32
-
-
-@pytest.mark.parametrize("name", ["FedSGM", "PenaltyFedAvg", "SGM", "PenaltySGM", "ConEx"])
-def test_the_level_and_the_tolerance_raise_the_threshold_alike(name):
-    method, problem = examples()[name][0]
-
-    def end(level, tolerance):
-        changed = replace(method, level=level, tolerance=tolerance)
-        return fl.run(changed, problem, rounds=6).state.w[0]
-
-    lifted = end(level=0.125, tolerance=0.25)
-    close(lifted, end(level=0.0, tolerance=0.375), 1e-10)
-    assert (lifted - end(level=0.0, tolerance=0.0)).abs().max() > 1e-4

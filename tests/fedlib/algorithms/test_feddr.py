@@ -82,11 +82,6 @@ def test_finds_the_constrained_minimizer(name, settings):
     close(trace.state.w[0], convex_set.project(middle), 1e-6)
 
 
-def test_averaging_projects_too():
-    end = fl.run(fl.FedAvg(0.5, 12, 5), PROBLEM, rounds=50, evaluate_every=50)
-    assert PROBLEM.set.contains(end.state.w[0], 1e-9)
-
-
 @pytest.mark.parametrize(("coins", "count"), [([0.9, 0.1, 0.2, 0.9, 0.7], 2), ([0.9] * 5, 0)])
 def test_those_whose_coin_says_so_move_and_send(coins, count):
     method = fl.FedDR(0.1, 1, participation=0.5)

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 import fedlib as fl
-from fedlib import models, problems
 from fedlib.core.problem import Draw
 from fedlib.problems import constrained_pareto
 from fedlib.problems.constrained_pareto import constrained_pareto_point
@@ -228,49 +226,3 @@ def test_runs_end_on_the_constrained_pareto_set(weights):
         for level, w in zip(LEVELS, end.state.w, strict=True):
             goal = constrained_pareto_point(MIDDLE, ORIGIN, level, double(0.75, 0.25))
             close(w, goal, 0.03)
-
-
-def cross_entropy(rows):
-    losses = binary_cross_entropy_with_logits(
-        rows.output.squeeze(-1),
-        rows.target,
-        reduction="none",
-    )
-    return rows.mean(losses)
-
-
-def squares(rows):
-    return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
-
-
-def rate(rows):
-    return rows.mean(torch.sigmoid(rows.output.squeeze(-1))) - 0.4
-
-
-def mean_output(rows):
-    return rows.mean(rows.output.squeeze(-1)) - 1.0
-
-
-def test_two_objectives_and_two_constraints_of_peoples_own():
-    clients = []
-    for seed, size in enumerate((20, 12, 30)):
-        inputs = numbers(size, 4, seed=seed)
-        target = (inputs[:, 0] > -0.5).float()
-        clients.append((inputs, target))
-    problem = problems.from_clients(
-        clients,
-        module=models.linear(4, 1),
-        objective=[cross_entropy, squares],
-        constraint=[rate, mean_output],
-    )
-    method = fl.MultiFedSGM(
-        lr=0.3,
-        local_steps=2,
-        participants=3,
-        tolerance=0.02,
-        weights=fl.MinNorm(),
-        batch_size=8,
-    )
-    trace = fl.run(method, problem, rounds=80, evaluate_every=10)
-    assert trace.late("f_1") < trace.metrics["f_1"][0, 0]
-    assert trace.late("g") < 0.08

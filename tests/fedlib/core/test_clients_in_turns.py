@@ -3,62 +3,62 @@
 import pytest
 import torch
 from torch.func import vmap
-from torch.utils import _pytree as pytree
 
 import fedlib as fl
 from fedlib.core import federation
 from fedlib.core.federation import copy_mapped_rows
+from fedlib.problems import pareto
 from fedlib.testing.examples import examples
-from tests.helpers.randoms import generator
+from tests.helpers.randoms import generator, numbers
 
 
-def ends(algorithm, problem, seeds):
-    trace = fl.run(algorithm, problem, rounds=3, seeds=seeds, progress=False)
-    return pytree.tree_leaves(trace.state), trace.info
+@pytest.fixture
+def at_once(monkeypatch):
+    """A function that sets how many clients with a model of some size are mapped together."""
+
+    def clients(count, dim):
+        monkeypatch.setattr(federation, "LARGE_ROUND", 0)
+        monkeypatch.setattr(federation, "CACHED", count * dim)
+        assert federation.clients_at_once(10, dim) == count
+
+    return clients
 
 
-@pytest.mark.parametrize(
-    ("name", "seeds"),
-    [*((name, (0, 1)) for name in sorted(examples())), ("FedSGM", (0,)), ("FedCMOO", (0,))],
-)
-def test_some_clients_at_a_time_give_the_same_round(name, seeds, monkeypatch):
-    for algorithm, problem in examples()[name]:
-        expected, info = ends(algorithm, problem, seeds)
-        with monkeypatch.context() as patch:
-            patch.setattr(federation, "LARGE_ROUND", 0)
-            patch.setattr(federation, "CACHED", 3 * problem.dim)  # three clients at a time
-            assert federation.clients_at_once(10, problem.dim) == 3
-            actual, actual_info = ends(algorithm, problem, seeds)
-        for x, y in zip(actual, expected, strict=True):
-            torch.testing.assert_close(x, y, rtol=1e-5, atol=1e-6)
+CASES = [(name, (0, 1)) for name in sorted(examples())]
+
+
+@pytest.mark.parametrize(("name", "seeds"), [*CASES, ("FedSGM", (0,)), ("FedCMOO", (0,))])
+def test_some_clients_at_a_time_give_the_same_round(name, seeds, at_once):
+    pairs = examples()[name]
+    expected = [fl.run(*pair, rounds=3, seeds=seeds) for pair in pairs]
+    for (algorithm, problem), trace in zip(pairs, expected, strict=True):
+        at_once(3, problem.dim)
+        actual = fl.run(algorithm, problem, rounds=3, seeds=seeds)
+        torch.testing.assert_close(tuple(actual.state), tuple(trace.state), rtol=1e-5, atol=1e-6)
         for key in ("bits_up", "bits_down"):
-            assert (actual_info[key] == info[key]).all()
+            assert (actual.info[key] == trace.info[key]).all()
 
 
-def test_rows_are_gathered_for_some_clients_at_a_time(monkeypatch):
-    gathered = []
-    data_at = fl.core.Problem.data_at
+def test_rows_are_gathered_for_some_clients_at_a_time(at_once, monkeypatch):
+    gathered = set()
 
-    def noted(problem, rows):
-        gathered.append(tuple(rows.shape))
-        return data_at(problem, rows)
+    def noted(subject, name):
+        function = getattr(subject, name)
 
-    mapped = []
+        def call(data, rows):
+            gathered.add((name, tuple(rows.shape)))
+            return function(data, rows)
 
-    def noted_in_map(data, rows):
-        mapped.append(tuple(rows.shape))
-        return copy_mapped_rows(data, rows)
+        monkeypatch.setattr(subject, name, call)
 
-    monkeypatch.setattr(federation, "LARGE_ROUND", 0)
-    monkeypatch.setattr(fl.core.Problem, "data_at", noted)
-    monkeypatch.setattr(federation, "copy_mapped_rows", noted_in_map)
-    problem = fl.problems.pareto(
-        torch.randn(8, 5, 1, 4, generator=torch.Generator().manual_seed(0))
-    )
-    monkeypatch.setattr(federation, "CACHED", 2 * problem.dim)
-    fl.run(fl.FedAvg(0.1, 1, 8, batch_size=3), problem, rounds=1, progress=False)
-    assert (8, 1, 3) not in gathered
-    assert set(mapped) == {(1, 3)}  # of one client, for those that are mapped together
+    noted(fl.core.Problem, "data_at")
+    noted(federation, "copy_mapped_rows")
+    problem = pareto(numbers(8, 5, 1, 4))
+    at_once(2, problem.dim)
+    fl.run(fl.FedAvg(0.1, 1, 8, batch_size=3), problem, rounds=1)
+    assert ("data_at", (8, 1, 3)) not in gathered
+    mapped = {shape for name, shape in gathered if name == "copy_mapped_rows"}
+    assert mapped == {(1, 3)}  # of one client, for those that are mapped together
 
 
 TABLES = {
@@ -69,12 +69,11 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_rows_in_a_map_are_those_of_the_table(name):
-    table = TABLES[name]
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_rows_in_a_map_are_those_of_the_table(table):
     rows = torch.tensor([[[0, 3]], [[5, 5]]])
-    copied = vmap(lambda numbers: copy_mapped_rows(table, numbers))(rows)
+    copied = vmap(lambda places: copy_mapped_rows(table, places))(rows)
     assert torch.equal(copied, table[rows])
-    tables = torch.stack([table, table.flip(0)])
-    both = vmap(copy_mapped_rows)(tables, rows)
-    assert torch.equal(both, torch.stack([table[rows[0]], table.flip(0)[rows[1]]]))
+    turned = table.flip(0)
+    both = vmap(copy_mapped_rows)(torch.stack([table, turned]), rows)
+    assert torch.equal(both, torch.stack([table[rows[0]], turned[rows[1]]]))

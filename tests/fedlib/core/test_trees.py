@@ -1,24 +1,19 @@
 """Stacking of the seeds' problems, and distinct positions of a batch."""
 
-from collections import Counter
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
 
 import fedlib as fl
-from fedlib.core.sampling import seeded
 from fedlib.data import digits
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.stack import partition_leaves, same_memory
-from fedlib.work.samples import distinct
 from papers.ssca.network import swish_network, vertical_network
+from tests.helpers.networks import STEPS
 
-STEPS = {"tau": 0.1, "rho": fl.PowerLaw(0.6, 0.3), "gamma": fl.PowerLaw(0.9, 0.35)}
 TABLE = digits()
-SSCA = fl.SSCA(**STEPS, batch_size=5)
 
 
 def network(seed):
@@ -33,46 +28,41 @@ def network(seed):
     )
 
 
+def vertically_split(seed):
+    return vertical_network(network(seed), scale=16)
+
+
 def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():
     common = torch.arange(6)
-    equal = torch.ones(2)
-    trees = [
-        {"a": (common.view(2, 3), torch.tensor([float(i)])), "b": equal.clone(), "none": ()}
-        for i in range(3)
-    ]
+    trees = []
+    for seed in range(3):
+        leaves = (common.view(2, 3), torch.tensor([float(seed)]))
+        trees.append({"a": leaves, "b": torch.ones(2), "none": ()})
     stacked, common_leaves, together = partition_leaves(trees)
     assert [x.shape for x in stacked] == [(3, 1), (3, 2)]  # equal numbers elsewhere are stacked
     assert [x.data_ptr() for x in common_leaves] == [common.data_ptr()]
-    again = together([x[1] for x in stacked], common_leaves)
-    assert again.keys() == trees[1].keys()
-    assert torch.equal(again["a"][0], common.view(2, 3))
-    assert torch.equal(again["a"][1], torch.ones(1))
-    assert again["none"] == ()
+    tree = together([x[1] for x in stacked], common_leaves)
+    assert tree.keys() == trees[1].keys()
+    for leaf, expected in zip(tree["a"], trees[1]["a"], strict=True):
+        assert torch.equal(leaf, expected)
+    assert tree["none"] == ()
 
 
-@pytest.mark.parametrize("split", [network, lambda seed: vertical_network(network(seed), scale=16)])
-def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
+@pytest.mark.parametrize(
+    ("split", "method"),
+    [
+        (network, fl.SSCA(**STEPS, batch_size=5)),
+        (vertically_split, fl.VerticalSSCA(**STEPS, batch_size=15)),
+    ],
+)
+def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split, method):
     problems = [split(seed) for seed in range(3)]
-    method = SSCA if split is network else fl.algorithms.VerticalSSCA(**STEPS, batch_size=15)
-    loop = BatchedRuns([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
-    assert any(same_memory(x, TABLE.X.flatten(1)) for x in loop.stacked.common)
-    assert not any(x.dtype == torch.uint8 for x in loop.stacked.own)
+    seeds = (0, 1, 2)
+    runs = BatchedRuns([method], problems.__getitem__, seeds, torch.device("cpu"), None)
+    assert any(same_memory(x, TABLE.X.flatten(1)) for x in runs.stacked.common)
+    assert not any(x.dtype == torch.uint8 for x in runs.stacked.own)
     copies = [replace(p, data=tuple(x.clone() for x in p.data)) for p in problems]
-    options = {"rounds": 4, "seeds": [0, 1, 2], "progress": False}
-    a, b = (fl.run(method, ps.__getitem__, **options) for ps in (problems, copies))
-    np.testing.assert_allclose(a.metrics["cost"], b.metrics["cost"], rtol=1e-5)
-    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize(("size", "count"), [(8, 2), (4, 3), (4, 4), (1, 1)])
-def test_all_ordered_choices_are_equally_likely(size, count):
-    rng = seeded(0, "rounds")
-    times = Counter()
-    repeats = 300
-    choices = list(permutations(range(size), count))
-    rows = distinct(size, (repeats * len(choices), count), rng)
-    times.update(map(tuple, rows.tolist()))
-    assert times.keys() == set(choices)
-    square = sum((n - repeats) ** 2 / repeats for n in times.values())  # chi squared
-    freedom = len(choices) - 1
-    assert square <= freedom + 4 * (2 * freedom) ** 0.5
+    shared = fl.run(method, problems.__getitem__, rounds=4, seeds=seeds)
+    copied = fl.run(method, copies.__getitem__, rounds=4, seeds=seeds)
+    np.testing.assert_allclose(shared.metrics["cost"], copied.metrics["cost"], rtol=1e-5)
+    torch.testing.assert_close(shared.state.w, copied.state.w, atol=1e-5, rtol=0)

@@ -41,12 +41,10 @@ BATCHES = {
 }
 CASES = {
     "batches": (fl.FedAvg(**BATCHES), made()),
-    "all rows": (fl.FedAvg(0.03, 3, 3), made()),
     "unequal clients": (fl.FedAvg(0.03, 3, 2), made((2, 5, 90))),
     "a constraint": (fl.FedSGM(**BATCHES, tolerance=0.05), made(constraint=squares(1))),
     "objectives": (fl.FedCMOO(**BATCHES), made(objective=SEVERAL)),
     "several updates": (fl.FSMGDA(0.03, 2, 2), made(objective=SEVERAL)),
-    "one scale": (fl.FedAvg(**BATCHES), made().scaled()),
 }
 
 

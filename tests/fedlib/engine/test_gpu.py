@@ -14,7 +14,7 @@ from fedlib.run import resolve_device
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
 from tests.helpers.problems import np_problem
-from tests.helpers.randoms import generator
+from tests.helpers.randoms import uniform
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA GPU, and torch finds none here"
@@ -34,44 +34,47 @@ AVERAGING = fl.FedAvg(
     participants=5,
     batch_size=8,
 )
-METHODS = {
-    "hard": SGM,
-    "soft": replace(SGM, switch=fl.Soft(40.0)),
-    "minibatch": AVERAGING,
-    "grid": [SGM, replace(SGM, lr=0.05)],
-}
 
 
 def single(seed):
     return np_problem(seed, dtype=torch.float32)
 
 
-def digits():
-    X = torch.rand(200, 12, generator=generator())
-    rows = Samples(X, torch.arange(200) % 4)
+def digits(seed):
+    rows = Samples(uniform(200, 12, seed=seed).float(), torch.arange(200) % 4)
     return classifier(rows, rows, torch.arange(200).view(10, 20), linear_model(12, 4))
 
 
-def traces(method, device, **options):
-    problem = digits() if method is AVERAGING else single
-    options = {"rounds": 12, "seeds": [0, 1], **options}
-    result = fl.run(method, problem, device=device, progress=False, **options)
+METHODS = {
+    "hard": (SGM, single),
+    "soft": (replace(SGM, switch=fl.Soft(40.0)), single),
+    "minibatch": (AVERAGING, digits),
+    "grid": ([SGM, replace(SGM, lr=0.05)], single),
+}
+
+
+def go(device, name="hard", rounds=12, **options):
+    """The traces of a run on a device."""
+    result = fl.run(*METHODS[name], rounds=rounds, seeds=[0, 1], device=device, **options)
     return result if isinstance(result, list) else [result]
 
 
 def assert_same(actual, expected):
-    for a, b in zip(actual, expected, strict=True):
-        for name, values in b.metrics.items():
-            np.testing.assert_allclose(a.metrics[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
-        for name, values in b.info.items():
-            np.testing.assert_allclose(a.info[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
-        assert a.state.w.device.type == "cpu"  # a trace lies on the CPU
-        torch.testing.assert_close(a.state.w, b.state.w, rtol=1e-5, atol=1e-5)
+    for trace, expected_trace in zip(actual, expected, strict=True):
+        curves = trace.metrics | trace.info
+        for name, values in (expected_trace.metrics | expected_trace.info).items():
+            np.testing.assert_allclose(curves[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
+        assert trace.state.w.device.type == "cpu"  # a trace lies on the CPU
+        torch.testing.assert_close(trace.state.w, expected_trace.state.w, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_gpu_run_equals_the_cpu_run(name):
-    assert_same(traces(METHODS[name], "cuda"), traces(METHODS[name], "cpu"))
+    assert_same(go("cuda", name), go("cpu", name))
+
+
+def simulated(seed):
+    return cartpole(seed, clients=3, environments=2, evaluation=4)
 
 
 def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
@@ -83,39 +86,27 @@ def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
         uplink=fl.TopK(0.5),
         cg_steps=4,
     )
-
-    def problem(seed):
-        return cartpole(seed, clients=3, environments=2, evaluation=4)
-
-    cpu, gpu = (
-        fl.run(
-            method,
-            problem,
-            rounds=1,
-            seeds=[0, 1],
-            device=device,
-            progress=False,
-        )
-        for device in ("cpu", "cuda")
-    )
-    moved = (cpu.state.w - torch.stack([problem(s).w0 for s in (0, 1)])).abs().max()
-    torch.testing.assert_close(cpu.state.w, gpu.state.w, atol=0.02 * float(moved), rtol=0)
+    cpu = fl.run(method, simulated, rounds=1, seeds=[0, 1], device="cpu")
+    gpu = fl.run(method, simulated, rounds=1, seeds=[0, 1], device="cuda")
+    starts = torch.stack([simulated(seed).w0 for seed in (0, 1)])
+    moved = float((cpu.state.w - starts).abs().max())
+    torch.testing.assert_close(cpu.state.w, gpu.state.w, atol=0.02 * moved, rtol=0)
     np.testing.assert_allclose(cpu.info["g_hat"], gpu.info["g_hat"], atol=0.6)
 
 
 def test_auto_takes_the_gpu():
     assert resolve_device("auto").type == "cuda"
-    (trace,) = traces(SGM, "auto", rounds=2)
+    (trace,) = go("auto", rounds=2)
     assert trace.provenance["device"] == torch.cuda.get_device_name()
 
 
 def test_a_checkpoint_of_the_gpu_resumes_on_the_cpu(tmp_path):
     path = tmp_path / "run.pt"
-    traces(SGM, "cuda", rounds=6, checkpoint=path)
+    go("cuda", rounds=6, checkpoint=path)
     content = read_sealed(path)
     assert content["round"] == 6
     assert {x.device.type for x in content["state"]} == {"cpu"}
     # as if the run of twelve rounds had been killed here
     content["config"] = content["config"].replace('"rounds": 6', '"rounds": 12')
     write_sealed(path, content)
-    assert_same(traces(SGM, "cpu", checkpoint=path), traces(SGM, "cpu"))
+    assert_same(go("cpu", checkpoint=path), go("cpu"))

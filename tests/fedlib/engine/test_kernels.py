@@ -262,11 +262,11 @@ def test_steps_subtract_the_products_of_one_client_after_another(
     """How often each fused operation and each remaining product stands in the captured function."""
     monkeypatch.setattr(kernels, "LARGE", 1)
     u = numbers(*start)
-    before = u.clone()
+    unchanged = u.clone()
     names = operations(function, u, ERRORS, INPUTS, passes=[choose_kernels, fuse_steps])
     for operation in (STEP, IN_PLACE, AND_MULTIPLY, WITH_PRODUCT, BMM):
         assert names.count(operation) == expected.get(operation, 0), operation
-    assert torch.equal(u, before)
+    assert torch.equal(u, unchanged)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import fedlib as fl
 from fedlib.engine import batch
 from fedlib.problems import from_clients
 from tests.helpers.randoms import generator, numbers
+from tests.helpers.weekly import further_weekly
 
 SIZES = (20, 21, 22, 23)
 
@@ -88,17 +89,14 @@ def assert_same(problem, methods=2, seeds=2, rounds=3, batch_size=5):
         torch.testing.assert_close(trace.state.w, expected.state.w, rtol=1e-4, atol=1e-5)
 
 
-OF_CLASSES = ("cross entropy", "convolution")
+ALONE = [
+    *((loss, "linear") for loss in LOSSES),
+    *(("mse", layer) for layer in LAYERS),
+    ("cross entropy", "convolution"),
+]
 
 
-def each_alone_or_weekly():
-    """Every loss with one layer and every layer with one loss; the other pairs are weekly."""
-    for loss, layer in product(LOSSES, LAYERS):
-        alone = layer == "linear" or loss == "mse" or (loss, layer) == OF_CLASSES
-        yield pytest.param(loss, layer, marks=() if alone else pytest.mark.weekly)
-
-
-@pytest.mark.parametrize(("loss", "layer"), list(each_alone_or_weekly()))
+@pytest.mark.parametrize(("loss", "layer"), further_weekly(product(LOSSES, LAYERS), ALONE))
 def test_every_loss_runs_with_every_layer_as_in_the_plain_loop(loss, layer):
     assert_same(problem_of(loss, layer), rounds=2)
 

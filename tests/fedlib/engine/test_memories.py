@@ -163,11 +163,11 @@ def test_a_large_state_is_not_copied_between_rounds(change_from, monkeypatch):
 def test_a_trace_that_a_run_continues_stays_as_it_is(change_from):
     change_from(1)
     stopped = go(rounds=5)
-    before = clone_tree(stopped.state)
+    unchanged = clone_tree(stopped.state)
     continued = go(start=stopped)
     assert_same(continued, go())
     assert not torch.equal(continued.state.residual, stopped.state.residual)
-    for field, copied in zip(stopped.state, before, strict=True):
+    for field, copied in zip(stopped.state, unchanged, strict=True):
         assert torch.equal(field, copied)
 
 

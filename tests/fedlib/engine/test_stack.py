@@ -1,5 +1,6 @@
 """What the loop does to the problems of several seeds before it runs them together."""
 
+import pytest
 import torch
 
 import fedlib as fl
@@ -11,13 +12,13 @@ from tests.helpers.expect import close
 
 
 def test_problems_are_padded_to_the_most_rows_of_a_client():
-    short, long = (pareto(torch.zeros(2, rows, 1, 3).double()) for rows in (2, 5))
-    for problem, original in zip(pad_rows([short, long]), (short, long), strict=True):
-        real = original.rows.shape[1]
-        assert problem.rows.shape == (2, 5)
-        assert torch.equal(problem.rows[:, :real], original.rows)
-        assert torch.equal(problem.rows[:, real:], original.rows[:, :1].expand(-1, 5 - real))
-        assert problem.lengths.tolist() == [real, real] == list(original.sizes)
+    short = pareto(torch.zeros(2, 2, 1, 3).double())
+    long = pareto(torch.zeros(2, 5, 1, 3).double())
+    padded, unchanged = pad_rows([short, long])
+    assert torch.equal(unchanged.rows, long.rows)
+    assert torch.equal(padded.rows[:, :2], short.rows)
+    assert torch.equal(padded.rows[:, 2:], short.rows[:, :1].expand(-1, 3))
+    assert padded.lengths.tolist() == list(short.sizes) == [2, 2]
 
 
 def within_own_ball(seed):
@@ -32,16 +33,15 @@ def within_own_ball(seed):
     )
 
 
-def test_every_seed_runs_within_its_own_set():
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
+def test_every_seed_runs_within_its_own_set(engine):
     """The radius of a ball may depend on the seed: alone or among others, it is the seed's own."""
-    problems = {seed: within_own_ball(seed) for seed in (0, 2)}
-    assert problems[0].set.radius != problems[2].set.radius
+    problem = within_own_ball(2)
+    assert problem.set.radius != within_own_ball(0).set.radius
     method = fl.FedFW(lam0=0.1)
-    for engine in (fl.Vectorized, fl.Loop):
-        options = {"rounds": 4, "progress": False, "engine": engine}
-        both = fl.run(method, problems.__getitem__, seeds=(0, 2), **options)
-        alone = fl.run(method, problems.__getitem__, seeds=(2,), **options)
-        close(both.state.w[1], alone.state.w[0], 1e-12)
-        close(fw_gap(problems[2], alone.state.w[0]), fw_gap(problems[2], both.state.w[1]), 1e-12)
-        for name, curve in alone.metrics.items():
-            close(torch.tensor(both.metrics[name][1]), torch.tensor(curve[0]), 1e-12)
+    both = fl.run(method, within_own_ball, rounds=4, seeds=(0, 2), engine=engine)
+    alone = fl.run(method, within_own_ball, rounds=4, seeds=(2,), engine=engine)
+    close(both.model(2), alone.model(2))
+    close(fw_gap(problem, both.model(2)), fw_gap(problem, alone.model(2)))
+    for name, curve in alone.metrics.items():
+        close(both.metrics[name][1], curve[0])

@@ -12,48 +12,39 @@ import fedlib as fl
 from fedlib import models
 from fedlib.problems import from_clients
 from fedlib.testing.examples import examples
-from tests.helpers.randoms import normal
+from tests.helpers.randoms import numbers
 
 
 def loss(rows):
     return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
 
 
-def network():
-    clients = [(normal(12, 4, seed=j).float(), normal(12, seed=j + 9).float()) for j in range(3)]
-    module = nn.Sequential(*models.mlp((4, 8)), nn.Tanh(), *models.mlp((8, 1)))
-    return from_clients(clients, module=module, objective=loss, measures={"loss": host_loss})
-
-
 def host_loss(rows):
     return float(loss(rows))
 
 
-@contextmanager
-def default_dtype(dtype):
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(usual)
+def network():
+    clients = [(numbers(12, 4, seed=j), numbers(12, seed=j + 9)) for j in range(3)]
+    module = nn.Sequential(*models.mlp((4, 8)), nn.Tanh(), *models.mlp((8, 1)))
+    return from_clients(clients, module=module, objective=loss, measures={"loss": host_loss})
 
 
 @contextmanager
-def deterministic():
-    torch.use_deterministic_algorithms(True)
+def setting(change, inside, usual):
+    """One of torch's settings, while the block runs."""
+    change(inside)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(False)
+        change(usual)
 
 
 AROUND = {
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "no grad": torch.no_grad,
     "inference mode": torch.inference_mode,
-    "float64 by default": lambda: default_dtype(torch.float64),
-    "deterministic algorithms": deterministic,
+    "float64 by default": lambda: setting(torch.set_default_dtype, torch.float64, torch.float32),
+    "deterministic": lambda: setting(torch.use_deterministic_algorithms, True, False),
     "another device by default": lambda: torch.device("meta"),
 }
 RUNS = {
@@ -67,7 +58,8 @@ RUNS = {
 
 
 def end(method, problem, **options):
-    trace = fl.run(method, problem, rounds=4, progress=False, **options)
+    """The numbers with which a run ends."""
+    trace = fl.run(method, problem, rounds=4, **options)
     curves = [trace.metrics[name] for name in sorted(trace.metrics)]
     return np.concatenate([*curves, trace.state.w.numpy()], axis=None)
 
