@@ -33,11 +33,21 @@ def first_round(method, problem):
 @pytest.mark.parametrize(
     "method",
     [
-        fl.PenaltyFedAvg(**HINGE, local_steps=1, participants=1),
+        fl.PenaltyFedAvg(
+            **HINGE,
+            local_steps=1,
+            participants=1,
+        ),
         fl.PenaltySGM(**HINGE),
     ],
 )
-@pytest.mark.parametrize(("start", "on"), [(2.0, 0.0), (2.5, 1.0)])
+@pytest.mark.parametrize(
+    ("start", "on"),
+    [
+        (2.0, 0.0),
+        (2.5, 1.0),
+    ],
+)
 def test_the_hinge_is_on_only_above_level_plus_tolerance(method, start, on):
     """f = (w - 4)^2 / 2 and g = w^2 / 2 - 1, which is 1 = level + tolerance at w = 2."""
     problem = quadratics(double([4.0]), double([0.0]), level=1.0)
@@ -66,7 +76,12 @@ def test_the_hinge_is_on_only_above_level_plus_tolerance(method, start, on):
 def test_the_constraint_is_the_weighted_mean_of_the_clients_values(method, weights, g, sigma):
     """g_j = |w - b_j|^2 / 2 - 3/4 with b = (0, 2), so g_1 = -3/4 and g_2 = 5/4 at w = 0."""
     centres = double([4.0], [4.0]).view(2, 1, 1, 1)
-    problem = constrained_pareto(centres, double([0.0], [2.0]), level=0.25, w0=double(0.0))
+    problem = constrained_pareto(
+        centres,
+        double([0.0], [2.0]),
+        level=0.25,
+        w0=double(0.0),
+    )
     _, info = first_round(method, problem.weighted(weights))
     assert info["g_hat"] == pytest.approx(g)
     assert info["sigma"] == sigma

@@ -71,7 +71,13 @@ def test_one_compressed_round_by_hand():
 
 
 @pytest.mark.parametrize("beta", [None, 40.0])
-@pytest.mark.parametrize(("k_up", "k_down"), [(30, 30), (3, 6)])
+@pytest.mark.parametrize(
+    ("k_up", "k_down"),
+    [
+        (30, 30),
+        (3, 6),
+    ],
+)
 def test_equals_the_plain_twin(problem, beta, k_up, k_down):
     method = replace(
         BASE,
@@ -103,7 +109,13 @@ def test_equals_the_plain_twin(problem, beta, k_up, k_down):
     assert len(set(sigmas)) > 1
 
 
-@pytest.mark.parametrize("switch", [fl.Hard(), fl.Soft(40.0)])
+@pytest.mark.parametrize(
+    "switch",
+    [
+        fl.Hard(),
+        fl.Soft(40.0),
+    ],
+)
 def test_with_one_client_and_nothing_compressed_it_is_sgm(switch):
     problem = np_problem(clients=1)
     settings = {
@@ -111,12 +123,22 @@ def test_with_one_client_and_nothing_compressed_it_is_sgm(switch):
         "tolerance": 0.05,
         "switch": switch,
     }
-    federated = fl.FedSGM(**settings, local_steps=1, participants=1)
+    federated = fl.FedSGM(
+        **settings,
+        local_steps=1,
+        participants=1,
+    )
     central = fl.SGM(**settings)
     close(last(federated, problem, 60).w, last(central, problem, 60).w)
 
 
-@pytest.mark.parametrize(("switch", "share"), [(fl.Hard(), 0.5), (fl.Soft(200.0), 1.0)])
+@pytest.mark.parametrize(
+    ("switch", "share"),
+    [
+        (fl.Hard(), 0.5),
+        (fl.Soft(200.0), 1.0),
+    ],
+)
 def test_reaches_the_known_constrained_optimum(switch, share):
     problem = quadratics(3 + normal(6, 4, seed=2), normal(6, 4, seed=3), level=0.5)
     method = replace(
@@ -127,14 +149,25 @@ def test_reaches_the_known_constrained_optimum(switch, share):
         uplink=fl.TopK(share),
         downlink=fl.TopK(share),
     )
-    trace = fl.run(method, problem, rounds=800, evaluate_every=800)
+    trace = fl.run(
+        method,
+        problem,
+        rounds=800,
+        evaluate_every=800,
+    )
     start, end = trace.metrics["distance"][0]
     assert start > 0.5
     assert end < 0.05
     assert abs(trace.metrics["g"][0, -1]) < 0.03
 
 
-@pytest.mark.parametrize("convex_set", [Ball(0.3), Box(0.05)])
+@pytest.mark.parametrize(
+    "convex_set",
+    [
+        Ball(0.3),
+        Box(0.05),
+    ],
+)
 def test_projection_keeps_the_servers_model_inside(problem, convex_set):
     inside = replace(problem, set=convex_set)
     method = replace(

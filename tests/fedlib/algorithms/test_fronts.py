@@ -73,7 +73,12 @@ def test_points_of_the_front_are_stationary_and_others_are_not(share):
 )
 def test_one_step_rounds_reach_the_front(method):
     problem = objectives(spread=0.2, w0=START)
-    metrics = fl.run(method, problem, rounds=80, evaluate_every=80).metrics
+    metrics = fl.run(
+        method,
+        problem,
+        rounds=80,
+        evaluate_every=80,
+    ).metrics
     assert metrics["stationarity"][0, 0] > 1
     assert metrics["stationarity"][0, -1] < 1e-4
     assert metrics["distance"][0, -1] < 1e-3
@@ -90,8 +95,20 @@ def test_the_preference_is_met_up_to_its_tolerance(ratios):
     problem = objectives(spread=0.5, w0=START)
     for epsilon in (0.01, 1e-4):
         preference = fl.Preference(ratios, epsilon=epsilon)
-        method = fl.FedCMOOPref(0.2, 1, 6, preference=preference, least=None, gram=EXACT)
-        trace = fl.run(method, problem, rounds=80, evaluate_every=80)
+        method = fl.FedCMOOPref(
+            0.2,
+            1,
+            6,
+            preference=preference,
+            least=None,
+            gram=EXACT,
+        )
+        trace = fl.run(
+            method,
+            problem,
+            rounds=80,
+            evaluate_every=80,
+        )
         assert trace.info["mu"][0, -1] < 1.2 * epsilon
         assert trace.metrics["distance"][0, -1] < 0.05
         assert trace.info["fallback"].sum() == 0

@@ -62,10 +62,21 @@ def test_two_rounds_by_hand():
 
 def random_task():
     """Six clients with four rows each and two objectives; the ball cuts the front."""
-    centres = normal(6, 4, 2, 5) + 2 * normal(1, 1, 2, 5, seed=1)
+    centres = normal(6, 4, 2, 5) + 2 * normal(
+        1,
+        1,
+        2,
+        5,
+        seed=1,
+    )
     balls = normal(6, 5, seed=2)
     w0 = torch.ones(5).double()
-    return constrained_pareto(centres, balls, level=0.4, w0=w0)
+    return constrained_pareto(
+        centres,
+        balls,
+        level=0.4,
+        w0=w0,
+    )
 
 
 def shortest(gram):
@@ -108,7 +119,13 @@ def plain_twin(problem, draws, beta, k_up, k_down):
 
 
 @pytest.mark.parametrize("beta", [None, 4.0])
-@pytest.mark.parametrize(("k_up", "k_down"), [(5, 5), (2, 3)])
+@pytest.mark.parametrize(
+    ("k_up", "k_down"),
+    [
+        (5, 5),
+        (2, 3),
+    ],
+)
 def test_equals_the_plain_twin(beta, k_up, k_down):
     problem = random_task()
     method = replace(
@@ -119,7 +136,13 @@ def test_equals_the_plain_twin(beta, k_up, k_down):
     )
     rounds = list(walk(method, problem, 40))
     draws = [draw for _, draw, _, _ in rounds]
-    twin = plain_twin(problem, draws, beta, k_up, k_down)
+    twin = plain_twin(
+        problem,
+        draws,
+        beta,
+        k_up,
+        k_down,
+    )
     sigmas = set()
     for (_, _, state, info), (w, sigma, lam, residuals) in zip(rounds, twin, strict=True):
         close(state.w, w, 1e-10)
@@ -207,10 +230,20 @@ def plane(number):
     """Two objectives in a ball around the origin whose size has this number."""
     offsets = double([0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5])
     centres = offsets.view(4, 1, 1, 2) + MIDDLE
-    return constrained_pareto(centres, level=LEVELS[number], w0=double(2.0, 1.5))
+    return constrained_pareto(
+        centres,
+        level=LEVELS[number],
+        w0=double(2.0, 1.5),
+    )
 
 
-@pytest.mark.parametrize("weights", [(3, 1), fl.MinNorm()])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        (3, 1),
+        fl.MinNorm(),
+    ],
+)
 def test_runs_end_on_the_constrained_pareto_set(weights):
     """All levels at once: the seed is the number of the level."""
     method = replace(
@@ -219,7 +252,13 @@ def test_runs_end_on_the_constrained_pareto_set(weights):
         tolerance=0.0,
         weights=weights,
     )
-    end = fl.run(method, plane, rounds=250, evaluate_every=250, seeds=range(3))
+    end = fl.run(
+        method,
+        plane,
+        rounds=250,
+        evaluate_every=250,
+        seeds=range(3),
+    )
     assert (end.metrics["distance"][:, -1] < 0.03).all()
     assert (end.metrics["g"][:, -1] < 0.01).all()
     if isinstance(weights, tuple):

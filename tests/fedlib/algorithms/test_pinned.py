@@ -21,7 +21,14 @@ from fedlib.steps import Soft
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex
 from fedlib.testing.examples import Example, examples
 from fedlib.vertical import VerticalProblem
-from fedlib.weights import FindWeights, Least, MeanOfGrams, MinNorm, OneWay, Preference
+from fedlib.weights import (
+    FindWeights,
+    Least,
+    MeanOfGrams,
+    MinNorm,
+    OneWay,
+    Preference,
+)
 from papers.ssca.network import swish_network, vertical_network
 from tests.helpers.rounds import walk
 
@@ -142,7 +149,11 @@ def digits_network():
 
 def cases():
     """Name, algorithm and problem: the examples, and the first of each with other options."""
-    on_paper = vertical_network(digits_network(), clients=4, scale=16.0)
+    on_paper = vertical_network(
+        digits_network(),
+        clients=4,
+        scale=16.0,
+    )
     for name, listed in examples().items():
         if isinstance(listed[0].problem, VerticalProblem):
             first, *further = listed
@@ -160,7 +171,13 @@ CASES = {name: (algorithm, problem) for name, algorithm, problem in cases()}
 def summary(algorithm, problem):
     """What the rounds leave: two numbers of the model, the last reports, the metrics."""
     fed = fl.Vectorized(problem)  # one for all rounds, so their bits add up
-    *_, (_, _, state, info) = walk(algorithm, problem, ROUNDS, lambda _: fed, seed=3)
+    *_, (_, _, state, info) = walk(
+        algorithm,
+        problem,
+        ROUNDS,
+        lambda _: fed,
+        seed=3,
+    )
     w = state.w.double()
     waves = torch.arange(len(state.w)).cos().double()
     values = {"size": w.norm(), "waves": w @ waves, **info}
@@ -175,7 +192,11 @@ PINNED = json.loads(PINS.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("name", PINNED)
 def test_three_rounds_are_pinned(name):
-    pinned = pytest.approx(PINNED[name], rel=1e-6, abs=1e-9)
+    pinned = pytest.approx(
+        PINNED[name],
+        rel=1e-6,
+        abs=1e-9,
+    )
     assert summary(*CASES[name]) == pinned, (
         f"{name}: three rounds no longer give what is pinned; if that is meant, run "
         f"`python -m tests.fedlib.algorithms.test_pinned {name.split()[0]}` and `make recheck`"

@@ -30,7 +30,15 @@ NEEDS_OBJECTIVES = "problem must have objectives only, got '1 objectives, 1 cons
 NEEDS_A_SET = "problem must have a feasible set that contains its start, got"
 REFUSED = [
     (fl.FedSGM(**WORK, tolerance=0.1), TWO_OBJECTIVES, NEEDS_A_CONSTRAINT),
-    (fl.PenaltyFedAvg(**WORK, tolerance=0.1, rho=1.0), TWO_OBJECTIVES, NEEDS_A_CONSTRAINT),
+    (
+        fl.PenaltyFedAvg(
+            **WORK,
+            tolerance=0.1,
+            rho=1.0,
+        ),
+        TWO_OBJECTIVES,
+        NEEDS_A_CONSTRAINT,
+    ),
     (
         fl.MultiFedSGM(**WORK, tolerance=0.1),
         TWO_OBJECTIVES,
@@ -39,7 +47,11 @@ REFUSED = [
     (fl.MGDA(lr=0.1), CONSTRAINED, NEEDS_OBJECTIVES),
     (fl.Scalarized(**WORK), CONSTRAINED, NEEDS_OBJECTIVES),
     (
-        fl.Scalarized(**WORK, task=1, weights=(1.0, 2.0)),
+        fl.Scalarized(
+            **WORK,
+            task=1,
+            weights=(1.0, 2.0),
+        ),
         TWO_OBJECTIVES,
         "weights must be given without task, got (1.0, 2.0).",
     ),
@@ -49,7 +61,11 @@ REFUSED = [
         "preference.ratios must be one for each of the 2 objectives, got (1.0, 2.0, 3.0).",
     ),
     (
-        fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=5),
+        fl.FedCMOOTheory(
+            **WORK,
+            step=0.1,
+            gram_participants=5,
+        ),
         TWO_OBJECTIVES,
         "gram_participants must lie in 1..4, got 5.",
     ),
@@ -137,7 +153,11 @@ def test_bad_settings_are_refused_when_they_are_written(make, words):
 
 WITH_WEIGHTS = [
     partial(fl.FedCMOO, **WORK),
-    partial(fl.MultiFedSGM, **WORK, tolerance=0.1),
+    partial(
+        fl.MultiFedSGM,
+        **WORK,
+        tolerance=0.1,
+    ),
 ]
 
 
@@ -150,13 +170,21 @@ def test_weights_that_are_numbers_mean_fixed_weights(make):
 
 
 def test_there_is_a_weight_for_each_objective():
-    method = fl.MultiFedSGM(**WORK, tolerance=0.1, weights=(1, 2, 3))
+    method = fl.MultiFedSGM(
+        **WORK,
+        tolerance=0.1,
+        weights=(1, 2, 3),
+    )
     words = "FixedWeights: values must hold a number for each of 1 objectives"
     refuses(words, method.init, CONSTRAINED)
 
 
 def test_a_gram_matrix_of_one_client_is_not_refused():
-    method = fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=1)
+    method = fl.FedCMOOTheory(
+        **WORK,
+        step=0.1,
+        gram_participants=1,
+    )
     assert method.init(TWO_OBJECTIVES).weights.tolist() == [0.5, 0.5]
 
 

@@ -19,7 +19,11 @@ SEVERAL = [
     fl.FSMGDA(**WORK, batch_size=1),
     fl.FedCMOO(**WORK),
     fl.FedCMOOPref(**WORK),
-    fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=1),
+    fl.FedCMOOTheory(
+        **WORK,
+        step=0.1,
+        gram_participants=1,
+    ),
     fl.MGDA(lr=0.1),
     fl.Scalarized(**WORK),
     fl.Scalarized(**WORK, task=1),

@@ -158,7 +158,13 @@ class ShiftedRows(Shifted, Sketch):
     """A sketch with the call that `Sketch` defines."""
 
 
-@pytest.mark.parametrize(("wire", "shape"), [(ShiftedVector(), [6]), (ShiftedRows(), [2, 3])])
+@pytest.mark.parametrize(
+    ("wire", "shape"),
+    [
+        (ShiftedVector(), [6]),
+        (ShiftedRows(), [2, 3]),
+    ],
+)
 def test_both_sides_of_a_message_have_its_noise(wire, shape):
     x = torch.ones(shape)
     noise = torch.full(shape, 0.5)

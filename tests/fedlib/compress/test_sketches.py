@@ -27,7 +27,17 @@ def sketched(sketch, x):
 
 
 @every_order
-@pytest.mark.parametrize("shape", [(1, 1), (2, 9), (3, 50), (7, 3), (5, 5), (40, 63)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (1, 1),
+        (2, 9),
+        (3, 50),
+        (7, 3),
+        (5, 5),
+        (40, 63),
+    ],
+)
 def test_folding_back_is_exact(order, shape):
     x = normal(*shape)
     folded = fold(x, order)
@@ -64,7 +74,16 @@ SPARSE = [
         (1.0, with_small_columns(2, 5, 4)),
         (1.0, with_small_columns(3, 41, 39)),
         (1.0, with_small_columns(1, 30, 29)),
-        (1.0, with_small_columns(1, 19, 17, 1e-3, 1e-6)),
+        (
+            1.0,
+            with_small_columns(
+                1,
+                19,
+                17,
+                1e-3,
+                1e-6,
+            ),
+        ),
         *((budget, x) for budget in (2.5, 3.5) for x in SPARSE),
     ],
 )
@@ -148,7 +167,13 @@ def test_the_largest_entries_are_kept():
     assert sent.tolist() == [[5.0, 0.0, 0.0, 0.0], [0.0, -9.0, 0.0, 0.0]]
 
 
-@pytest.mark.parametrize(("scaled", "factor"), [(False, 1), (True, 2)])
+@pytest.mark.parametrize(
+    ("scaled", "factor"),
+    [
+        (False, 1),
+        (True, 2),
+    ],
+)
 def test_a_mask_keeps_entries_as_they_are_or_scaled(scaled, factor):
     x = torch.arange(1.0, 9.0).view(2, 4)
     sent, _ = sketched(Masked(scaled=scaled), x)

@@ -24,13 +24,52 @@ EXAMPLES = [(name, k) for name, listed in examples().items() for k in range(len(
 @pytest.mark.parametrize("engine", [Vectorized, Sequential, Loop])
 def test_the_messages_of_a_round_by_hand(engine):
     wire = TopK(0.25)  # two of eight numbers, and which
-    method = fl.FedSGM(0.1, 1, 3, tolerance=0.1, uplink=wire, downlink=wire)
+    method = fl.FedSGM(
+        0.1,
+        1,
+        3,
+        tolerance=0.1,
+        uplink=wire,
+        downlink=wire,
+    )
     small = wire.bits(8)
     assert messages(method, engine(PROBLEM), seeded(0, "rounds")) == [
-        Sent("participant", "server", "constraint_value", 1, 0, 32, 3),
-        Sent("server", "participant", "sigma", 1, 0, 32, 3),
-        Sent("participant", "server", "local_update", 8, 0, small, 3),
-        Sent("server", "every client", "broadcast", 8, 0, small, 5),
+        Sent(
+            "participant",
+            "server",
+            "constraint_value",
+            1,
+            0,
+            32,
+            3,
+        ),
+        Sent(
+            "server",
+            "participant",
+            "sigma",
+            1,
+            0,
+            32,
+            3,
+        ),
+        Sent(
+            "participant",
+            "server",
+            "local_update",
+            8,
+            0,
+            small,
+            3,
+        ),
+        Sent(
+            "server",
+            "every client",
+            "broadcast",
+            8,
+            0,
+            small,
+            5,
+        ),
     ]
 
 

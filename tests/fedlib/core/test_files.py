@@ -24,7 +24,15 @@ def test_the_digest_is_pinned_and_does_not_depend_on_the_order_of_the_keys():
     assert digest({"a": 1})[:12] == "015abd7f5cc5"
 
 
-@pytest.mark.parametrize("sealed", [{}, {"digest": None}, {"digest": digest([])}, {"digest": ""}])
+@pytest.mark.parametrize(
+    "sealed",
+    [
+        {},
+        {"digest": None},
+        {"digest": digest([])},
+        {"digest": ""},
+    ],
+)
 def test_a_file_without_its_digest_is_refused(tmp_path, sealed):
     path = tmp_path / "deep" / "study" / "full" / "a.json"
     path.parent.mkdir(parents=True)

@@ -55,4 +55,12 @@ def test_functions_that_give_something_else_are_refused(name, value):
     problem = replace(EASY, **{name: value})
     subject = name if name in ("gradient", "metrics") else "losses"
     words = f"{subject[:6]}*must"  # metrics are named alone, or one by one
-    refuses(words, fl.run, METHOD, problem, rounds=1, progress=False, error=(TypeError, ValueError))
+    refuses(
+        words,
+        fl.run,
+        METHOD,
+        problem,
+        rounds=1,
+        progress=False,
+        error=(TypeError, ValueError),
+    )

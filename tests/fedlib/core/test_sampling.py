@@ -15,7 +15,11 @@ SIZES = (7, 3, 9, 4, 6)
 #: Five clients with so many rows in tables of nine, padded with their first.
 ROWS = torch.stack([torch.arange(9).where(torch.arange(9) < m, 0) for m in SIZES])
 WHOLE = pareto(torch.zeros(5, 9, 2, 4).double())
-PROBLEM = replace(WHOLE, rows=ROWS + 9 * torch.arange(5).unsqueeze(1), sizes=SIZES)
+PROBLEM = replace(
+    WHOLE,
+    rows=ROWS + 9 * torch.arange(5).unsqueeze(1),
+    sizes=SIZES,
+)
 SEVEN = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
 
 
@@ -67,7 +71,12 @@ def test_the_draw_of_a_round_is_pinned():
 
 
 def test_values_alone_are_pinned():
-    draw = draw_round(PROBLEM, rounds_of(), participants=3, value_batch_size=2)
+    draw = draw_round(
+        PROBLEM,
+        rounds_of(),
+        participants=3,
+        value_batch_size=2,
+    )
     assert draw.participants.tolist() == PINNED["participants"]
     assert draw.values.tolist() == [[2, 0], [5, 4], [0, 1]]
     assert (draw.value_clients, draw.batches, draw.uplink, draw.downlink) == ((), (), (), ())
@@ -115,7 +124,15 @@ def test_minibatches_cover_the_rows_of_their_own_client_and_no_others():
         assert numbers.min() == 0
 
 
-@pytest.mark.parametrize(("size", "count"), [(1001, 250), (1001, 251), (5000, 3), (10**9, 4)])
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [
+        (1001, 250),
+        (1001, 251),
+        (5000, 3),
+        (10**9, 4),
+    ],
+)
 def test_a_few_of_many_are_distinct_and_in_the_order_in_which_they_were_drawn(size, count):
     numbers = sample(size, count, rounds_of()).tolist()
     plain = rounds_of()
@@ -137,7 +154,13 @@ class Renamed(fl.FedAvg):
     "method",
     [
         fl.FedSGM(0.1, 2, 3, 0.05),
-        fl.FedSGM(0.1, 2, 3, 0.05, resample_for_update=True),
+        fl.FedSGM(
+            0.1,
+            2,
+            3,
+            0.05,
+            resample_for_update=True,
+        ),
         Renamed(0.1, 2, 3),
     ],
 )
@@ -164,7 +187,14 @@ class OtherDraw(fl.FedAvg):
     "method",
     [
         fl.FedAvg(0.1, 2, 3, batch_size=1),
-        fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.RandK(0.5), error_feedback=False),
+        fl.FedSGM(
+            0.1,
+            2,
+            3,
+            0.05,
+            uplink=fl.RandK(0.5),
+            error_feedback=False,
+        ),
         OtherDraw(0.1, 2, 3),
     ],
 )

@@ -25,7 +25,13 @@ def trace():
         participants=1,
         tolerance=0.0,
     )
-    return fl.run(method, problem, rounds=5, seeds=[3, 1], evaluate_every=2)
+    return fl.run(
+        method,
+        problem,
+        rounds=5,
+        seeds=[3, 1],
+        evaluate_every=2,
+    )
 
 
 @pytest.fixture
@@ -51,7 +57,13 @@ def test_what_is_saved_is_loaded(trace, path):
     assert path.read_bytes() == text
 
 
-@pytest.mark.parametrize(("dim", "kept"), [(LARGEST_MODEL, True), (LARGEST_MODEL + 1, False)])
+@pytest.mark.parametrize(
+    ("dim", "kept"),
+    [
+        (LARGEST_MODEL, True),
+        (LARGEST_MODEL + 1, False),
+    ],
+)
 def test_a_large_model_is_left_out(trace, path, dim, kept):
     fields = {**vars(trace), "state": torch.zeros(2, dim), "output": None}
     with nullcontext() if kept else pytest.warns(UserWarning, match="1001 parameters"):
@@ -91,7 +103,16 @@ def test_a_trace_of_an_older_version_without_migration_is_refused(trace, path, m
 
 def test_late_is_the_mean_of_the_last_starts_of_rounds(trace):
     curve = np.arange(12.0).reshape(1, 12)
-    counted = Trace({"f": curve}, {}, np.arange(12), (0,), {}, {}, None, None)
+    counted = Trace(
+        {"f": curve},
+        {},
+        np.arange(12),
+        (0,),
+        {},
+        {},
+        None,
+        None,
+    )
     assert counted.of_rounds("f").tolist() == [list(range(11))]
     assert counted.late("f").tolist() == [9.5]  # two of eleven
     assert counted.late("f", 0.01).tolist() == [10.0]
@@ -125,7 +146,11 @@ def squares(rows):
 def test_a_module_with_tied_weights_is_restored_under_every_name(tmp_path):
     module = Tied()
     x = numbers(6, 3)
-    problem = from_clients([(x, x)] * 2, module=module, objective=squares)
+    problem = from_clients(
+        [(x, x)] * 2,
+        module=module,
+        objective=squares,
+    )
     assert problem.dim == 9
     trained = fl.run(fl.FedAvg(0.1, 2, 2), problem, rounds=4)
     state = trained.state_dict(module)

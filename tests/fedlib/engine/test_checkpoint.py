@@ -24,8 +24,16 @@ from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
 
 A = torch.ones(4, 2).double()
-AVG = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
-BATCHES = replace(AVG, local_steps=2, batch_size=2)
+AVG = fl.FedAvg(
+    lr=0.1,
+    local_steps=1,
+    participants=2,
+)
+BATCHES = replace(
+    AVG,
+    local_steps=2,
+    batch_size=2,
+)
 TOY = quadratics(A, 0 * A, level=0.5)
 ROWS = pareto(normal(4, 6, 1, 3))
 STEPS = {
@@ -41,7 +49,12 @@ def path(tmp_path):
 
 
 def go(method=AVG, problem=TOY, rounds=12, **options):
-    return fl.run(method, problem, rounds=rounds, **options)
+    return fl.run(
+        method,
+        problem,
+        rounds=rounds,
+        **options,
+    )
 
 
 def names(folder):
@@ -60,7 +73,14 @@ def same(trace, expected):
 
 def assert_resumes(path, *arguments, **options):
     """From the checkpoint, the run ends as it does without one."""
-    same(go(*arguments, checkpoint=path, **options), go(*arguments, **options))
+    same(
+        go(
+            *arguments,
+            checkpoint=path,
+            **options,
+        ),
+        go(*arguments, **options),
+    )
 
 
 def test_a_finished_run_is_not_run_again(path, monkeypatch):
@@ -81,7 +101,11 @@ def test_a_flipped_bit_is_refused(path, share):
 def test_a_killed_run_goes_on_to_the_same_numbers(other_process):
     path = other_process / "run.pt"
     assert 0 < read_sealed(path)["round"] < program.ROUNDS
-    assert_resumes(path, rounds=program.ROUNDS, evaluate_every=program.EVALUATE_EVERY)
+    assert_resumes(
+        path,
+        rounds=program.ROUNDS,
+        evaluate_every=program.EVALUATE_EVERY,
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +118,12 @@ def test_a_killed_run_goes_on_to_the_same_numbers(other_process):
 )
 def test_a_checkpoint_of_another_run_is_refused(path, words, changes):
     go(checkpoint=path)
-    refuses(words, go, checkpoint=path, **changes)
+    refuses(
+        words,
+        go,
+        checkpoint=path,
+        **changes,
+    )
     assert_resumes(path)  # nothing was lost
 
 
@@ -106,10 +135,30 @@ def test_data_that_another_machine_rounds_otherwise_are_the_same(path):
 @pytest.mark.parametrize("evaluate_every", further_weekly([1, 5, 7], [7]))
 def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(evaluate_every, path):
     top = fl.TopK(0.1)
-    method = fl.FedSGM(0.3, 3, 10, 0.05, switch=fl.Soft(40.0), uplink=top, downlink=top)
+    method = fl.FedSGM(
+        0.3,
+        3,
+        10,
+        0.05,
+        switch=fl.Soft(40.0),
+        uplink=top,
+        downlink=top,
+    )
     options = {"seeds": [0, 1], "evaluate_every": evaluate_every}
-    go(method, np_problem, rounds=20, checkpoint=path, **options)
-    assert_resumes(path, method, np_problem, rounds=33, **options)
+    go(
+        method,
+        np_problem,
+        rounds=20,
+        checkpoint=path,
+        **options,
+    )
+    assert_resumes(
+        path,
+        method,
+        np_problem,
+        rounds=33,
+        **options,
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +176,12 @@ def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(evaluate_every, p
 def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(BatchedRuns, "__init__", None)
-    refuses(words, go, checkpoint=name, error=(TypeError, ValueError, OSError))
+    refuses(
+        words,
+        go,
+        checkpoint=name,
+        error=(TypeError, ValueError, OSError),
+    )
     assert names(tmp_path) == []
 
 
@@ -141,7 +195,13 @@ def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(pat
     words = "run: checkpoint run.pt must be written*File too large; the last checkpoint is"
     frequent = {"checkpoint": path, "checkpoint_seconds": 0}
     try:
-        refuses(words, go, error=OSError, **frequent, **options)
+        refuses(
+            words,
+            go,
+            error=OSError,
+            **frequent,
+            **options,
+        )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert names(path.parent) == ["run.pt"]
@@ -154,7 +214,13 @@ def test_nothing_half_written_remains(tmp_path):
         file.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    refuses("nothing was written", atomic_write, tmp_path / "deep" / "x.json", fails, error=OSError)
+    refuses(
+        "nothing was written",
+        atomic_write,
+        tmp_path / "deep" / "x.json",
+        fails,
+        error=OSError,
+    )
     assert names(tmp_path / "deep") == []
 
 
@@ -173,7 +239,13 @@ def test_what_a_killed_process_left_half_written_is_removed_after_a_day(other_pr
     assert names(folder) == ["y", "z"]
 
 
-@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o002, 0o664)])
+@pytest.mark.parametrize(
+    ("umask", "mode"),
+    [
+        (0o077, 0o600),
+        (0o002, 0o664),
+    ],
+)
 def test_the_umask_is_kept(path, umask, mode):
     usual_umask = os.umask(umask)
     try:
@@ -235,17 +307,41 @@ def interrupt():
 def test_a_grid_that_its_callback_ends_goes_on_to_the_same_numbers(path, action):
     grid = [BATCHES, replace(BATCHES, lr=0.2)]
     with suppress(Ended, KeyboardInterrupt):
-        go(grid, ROWS, checkpoint=path, callback=at_call(5, action), **STEPS)
+        go(
+            grid,
+            ROWS,
+            checkpoint=path,
+            callback=at_call(5, action),
+            **STEPS,
+        )
     assert read_sealed(path)["round"] == 16
-    resumed = go(grid, ROWS, checkpoint=path, **STEPS)
+    resumed = go(
+        grid,
+        ROWS,
+        checkpoint=path,
+        **STEPS,
+    )
     for trace, expected in zip(resumed, go(grid, ROWS, **STEPS), strict=True):
         same(trace, expected)
 
 
 def test_a_stopped_run_is_continued_from_its_trace_too():
-    stopped = go(BATCHES, ROWS, callback=at_call(5, stop), **STEPS)
+    stopped = go(
+        BATCHES,
+        ROWS,
+        callback=at_call(5, stop),
+        **STEPS,
+    )
     assert stopped.rounds[-1] == 16
-    same(go(BATCHES, ROWS, start=stopped, **STEPS), go(BATCHES, ROWS, **STEPS))
+    same(
+        go(
+            BATCHES,
+            ROWS,
+            start=stopped,
+            **STEPS,
+        ),
+        go(BATCHES, ROWS, **STEPS),
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +365,12 @@ def test_ctrl_c_in_any_round_leaves_the_last_whole_round(path, monkeypatch, engi
     with monkeypatch.context() as patch:
         patch.setattr(BatchedRuns, "compute", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            go(BATCHES, ROWS, checkpoint=path, **options)
+            go(
+                BATCHES,
+                ROWS,
+                checkpoint=path,
+                **options,
+            )
     assert read_sealed(path)["round"] == ended
     assert_resumes(path, BATCHES, ROWS, **options)
 
@@ -277,14 +378,25 @@ def test_ctrl_c_in_any_round_leaves_the_last_whole_round(path, monkeypatch, engi
 def test_a_schedule_that_fails_leaves_the_last_whole_round(path):
     rule = at_call(12, fail, result=1.0)
     with pytest.raises(ValueError, match="failed in round 12"):
-        go(BATCHES, ROWS, checkpoint=path, schedules={"lr": rule}, **STEPS)
+        go(
+            BATCHES,
+            ROWS,
+            checkpoint=path,
+            schedules={"lr": rule},
+            **STEPS,
+        )
     assert read_sealed(path)["round"] == 11
 
 
 def test_a_metric_that_fails_in_a_later_round_leaves_the_last_whole_round(path):
     fifth = at_call(2 * 4 + 1, fail, result={"norm": 1.0})  # of two seeds
     with pytest.raises(Ended):
-        go(BATCHES, replace(ROWS, host_metrics=fifth), checkpoint=path, **STEPS)
+        go(
+            BATCHES,
+            replace(ROWS, host_metrics=fifth),
+            checkpoint=path,
+            **STEPS,
+        )
     content = read_sealed(path)
     assert content["round"] == 16
     assert content["metrics"]["norm"].shape == (1, 2, 4)
@@ -294,7 +406,11 @@ def test_a_run_that_diverges_leaves_a_finite_checkpoint_and_diverges_again_alike
     errors = []
     for _ in range(2):
         with pytest.raises(fl.Diverged) as caught:
-            go(replace(AVG, lr=1e25), rounds=60, checkpoint=path)
+            go(
+                replace(AVG, lr=1e25),
+                rounds=60,
+                checkpoint=path,
+            )
         errors.append(str(caught.value))
     assert errors[0] == errors[1]
     content = read_sealed(path)
@@ -304,5 +420,11 @@ def test_a_run_that_diverges_leaves_a_finite_checkpoint_and_diverges_again_alike
 
 def test_a_run_that_fails_in_its_first_round_leaves_no_checkpoint(path):
     with pytest.raises(Ended):
-        go(BATCHES, ROWS, checkpoint=path, callback=at_call(1, fail), **STEPS)
+        go(
+            BATCHES,
+            ROWS,
+            checkpoint=path,
+            callback=at_call(1, fail),
+            **STEPS,
+        )
     assert names(path.parent) == []

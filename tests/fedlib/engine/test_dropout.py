@@ -29,7 +29,12 @@ def made(sizes=(12, 12, 12), objective=None, **options):
         nn.Dropout(0.5),
         *models.mlp((16, 2)),
     )
-    return from_clients(clients, module=module, objective=objective or squares(0), **options)
+    return from_clients(
+        clients,
+        module=module,
+        objective=objective or squares(0),
+        **options,
+    )
 
 
 SEVERAL = [squares(0), squares(1)]
@@ -52,13 +57,34 @@ CASES = {
 def test_a_seed_has_the_masks_that_it_has_alone_and_in_every_engine(name):
     method, problem = CASES[name]
     options = {"rounds": 12, "evaluate_every": 6}
-    alone = fl.run(method, problem, seeds=[1], **options)
-    in_turn = fl.run(method, problem, seeds=[1], engine=fl.Sequential, **options)
-    together = fl.run(method, problem, seeds=[0, 1, 2], **options)
+    alone = fl.run(
+        method,
+        problem,
+        seeds=[1],
+        **options,
+    )
+    in_turn = fl.run(
+        method,
+        problem,
+        seeds=[1],
+        engine=fl.Sequential,
+        **options,
+    )
+    together = fl.run(
+        method,
+        problem,
+        seeds=[0, 1, 2],
+        **options,
+    )
     for trace, seed in ((in_turn, 0), (together, 1)):
         np.testing.assert_allclose(trace.metrics["f"][seed], alone.metrics["f"][0], rtol=1e-3)
         w = trace.state.w[seed]
-        torch.testing.assert_close(w, alone.state.w[0], rtol=1e-2, atol=1e-4)
+        torch.testing.assert_close(
+            w,
+            alone.state.w[0],
+            rtol=1e-2,
+            atol=1e-4,
+        )
     assert (together.state.w[0] - together.state.w[1]).abs().max() > 1e-2
 
 
@@ -95,11 +121,27 @@ def test_a_run_with_dropout_resumes_and_continues_to_the_same_numbers(tmp_path):
     method, problem = CASES["batches"]
     options = {"rounds": 30, "seeds": (0, 1), "evaluate_every": 4}
     path = tmp_path / "c"
-    stopped = fl.run(method, problem, checkpoint=path, callback=lambda t, *_: t >= 8, **options)
+    stopped = fl.run(
+        method,
+        problem,
+        checkpoint=path,
+        callback=lambda t, *_: t >= 8,
+        **options,
+    )
     assert stopped.rounds[-1] == 8
     uninterrupted = fl.run(method, problem, **options)
-    resumed = fl.run(method, problem, checkpoint=path, **options)
-    continued = fl.run(method, problem, start=stopped, **options)
+    resumed = fl.run(
+        method,
+        problem,
+        checkpoint=path,
+        **options,
+    )
+    continued = fl.run(
+        method,
+        problem,
+        start=stopped,
+        **options,
+    )
     for trace in (resumed, continued):
         assert torch.equal(trace.state.w, uninterrupted.state.w)
 

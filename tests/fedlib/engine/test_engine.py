@@ -24,7 +24,13 @@ CONSTRAINED = quadratics(normal(6, 4), normal(6, 4), level=0.5)
 
 def prepared(algorithm, problem):
     """Runs, their first state, and the draw of the first round."""
-    runs = BatchedRuns([algorithm], problem, (0,), torch.device("cpu"), None)
+    runs = BatchedRuns(
+        [algorithm],
+        problem,
+        (0,),
+        torch.device("cpu"),
+        None,
+    )
     progress = first_progress(runs)
     draw = index_tree(runs.draws(progress.rngs, 1), 0)
     return runs, progress.state, draw
@@ -148,7 +154,11 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(both_runs):
 
 
 def test_a_simulator_is_mapped_as_it_is():
-    method = PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3)
+    method = PolicyFedSGM(
+        participants=2,
+        tolerance=0.0,
+        cg_steps=3,
+    )
     problem = cartpole(0, clients=3, environments=1, evaluation=2)
     runs, state, _ = prepared(method, problem)
     mapped = runs._step

@@ -55,7 +55,13 @@ METHODS = {
 
 def go(device, name="hard", rounds=12, **options):
     """The traces of a run on a device."""
-    result = fl.run(*METHODS[name], rounds=rounds, seeds=[0, 1], device=device, **options)
+    result = fl.run(
+        *METHODS[name],
+        rounds=rounds,
+        seeds=[0, 1],
+        device=device,
+        **options,
+    )
     return result if isinstance(result, list) else [result]
 
 
@@ -63,9 +69,20 @@ def assert_same(actual, expected):
     for trace, expected_trace in zip(actual, expected, strict=True):
         curves = trace.metrics | trace.info
         for name, values in (expected_trace.metrics | expected_trace.info).items():
-            np.testing.assert_allclose(curves[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(
+                curves[name],
+                values,
+                rtol=1e-5,
+                atol=1e-5,
+                err_msg=name,
+            )
         assert trace.state.w.device.type == "cpu"  # a trace lies on the CPU
-        torch.testing.assert_close(trace.state.w, expected_trace.state.w, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            trace.state.w,
+            expected_trace.state.w,
+            rtol=1e-5,
+            atol=1e-5,
+        )
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -74,7 +91,12 @@ def test_the_gpu_run_equals_the_cpu_run(name):
 
 
 def simulated(seed):
-    return cartpole(seed, clients=3, environments=2, evaluation=4)
+    return cartpole(
+        seed,
+        clients=3,
+        environments=2,
+        evaluation=4,
+    )
 
 
 def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
@@ -86,11 +108,28 @@ def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
         uplink=fl.TopK(0.5),
         cg_steps=4,
     )
-    cpu = fl.run(method, simulated, rounds=1, seeds=[0, 1], device="cpu")
-    gpu = fl.run(method, simulated, rounds=1, seeds=[0, 1], device="cuda")
+    cpu = fl.run(
+        method,
+        simulated,
+        rounds=1,
+        seeds=[0, 1],
+        device="cpu",
+    )
+    gpu = fl.run(
+        method,
+        simulated,
+        rounds=1,
+        seeds=[0, 1],
+        device="cuda",
+    )
     starts = torch.stack([simulated(seed).w0 for seed in (0, 1)])
     moved = float((cpu.state.w - starts).abs().max())
-    torch.testing.assert_close(cpu.state.w, gpu.state.w, atol=0.02 * moved, rtol=0)
+    torch.testing.assert_close(
+        cpu.state.w,
+        gpu.state.w,
+        atol=0.02 * moved,
+        rtol=0,
+    )
     np.testing.assert_allclose(cpu.info["g_hat"], gpu.info["g_hat"], atol=0.6)
 
 
@@ -102,7 +141,11 @@ def test_auto_takes_the_gpu():
 
 def test_a_checkpoint_of_the_gpu_resumes_on_the_cpu(tmp_path):
     path = tmp_path / "run.pt"
-    go("cuda", rounds=6, checkpoint=path)
+    go(
+        "cuda",
+        rounds=6,
+        checkpoint=path,
+    )
     content = read_sealed(path)
     assert content["round"] == 6
     assert {x.device.type for x in content["state"]} == {"cpu"}

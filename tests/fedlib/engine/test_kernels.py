@@ -34,7 +34,12 @@ def onednn(monkeypatch):
 def operations(function, *arguments, passes=(choose_kernels,)):
     """Those of the function, captured with passes; it must still give the function's values."""
     captured = capture(function, *arguments, passes=passes)
-    torch.testing.assert_close(captured(*arguments), function(*arguments), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        captured(*arguments),
+        function(*arguments),
+        rtol=1e-4,
+        atol=1e-4,
+    )
     return [str(node.target) for node in captured.graph.graph.nodes if node.op == "call_function"]
 
 
@@ -156,7 +161,13 @@ def mean_behind_a_bend(w, errors, rows):
 )
 def test_a_mean_moves_to_a_product_that_nothing_else_needs(function, moves):
     w = numbers(SIZE + CLASSES)
-    names = operations(function, w, ERRORS, INPUTS, passes=[average_early])
+    names = operations(
+        function,
+        w,
+        ERRORS,
+        INPUTS,
+        passes=[average_early],
+    )
     assert (PLAIN_MM in names) == moves
     assert (PLAIN_BMM in names) != moves
 
@@ -250,7 +261,13 @@ FUSED = [
 ]
 
 
-@pytest.mark.parametrize("start", [(LAYERS,), (CLIENTS, LAYERS)])
+@pytest.mark.parametrize(
+    "start",
+    [
+        (LAYERS,),
+        (CLIENTS, LAYERS),
+    ],
+)
 @pytest.mark.parametrize(("function", "expected"), FUSED)
 def test_steps_subtract_the_products_of_one_client_after_another(
     onednn,
@@ -263,7 +280,13 @@ def test_steps_subtract_the_products_of_one_client_after_another(
     monkeypatch.setattr(kernels, "LARGE", 1)
     u = numbers(*start)
     unchanged = u.clone()
-    names = operations(function, u, ERRORS, INPUTS, passes=[choose_kernels, fuse_steps])
+    names = operations(
+        function,
+        u,
+        ERRORS,
+        INPUTS,
+        passes=[choose_kernels, fuse_steps],
+    )
     for operation in (STEP, IN_PLACE, AND_MULTIPLY, WITH_PRODUCT, BMM):
         assert names.count(operation) == expected.get(operation, 0), operation
     assert torch.equal(u, unchanged)
@@ -289,12 +312,22 @@ def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, netw
 
     def run(capture_from):
         monkeypatch.setattr("fedlib.engine.batch.CAPTURE", capture_from)
-        return fl.run(method, problem, rounds=10, evaluate_every=5).state.w
+        return fl.run(
+            method,
+            problem,
+            rounds=10,
+            evaluate_every=5,
+        ).state.w
 
     fast = run(capture_from=10)
     plain = run(capture_from=100)
     assert not torch.equal(fast, plain)  # the passes changed some roundings
-    torch.testing.assert_close(fast, plain, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        fast,
+        plain,
+        rtol=1e-4,
+        atol=1e-6,
+    )
 
 
 def test_a_run_records_the_library_of_its_products():

@@ -20,13 +20,35 @@ from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
 
 CONSTRAINED = quadratics(normal(30, 4), normal(30, 4), level=0.5)
-SGM = fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5))
+SGM = fl.FedSGM(
+    0.1,
+    2,
+    3,
+    0.05,
+    uplink=fl.TopK(0.5),
+)
 START = torch.zeros(4).double()
 IN_A_BALL = pareto(normal(400, 2, 1, 4) / 4, w0=START).within(fl.L1Ball(2.0))
 CASES = {
     "FedSGM": (SGM, CONSTRAINED),
-    "MultiFedSGM": (fl.MultiFedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5)), CONSTRAINED),
-    "FedFWPlus": (fl.FedFWPlus(0.1, participation=0.02, measure_all=False), IN_A_BALL),
+    "MultiFedSGM": (
+        fl.MultiFedSGM(
+            0.1,
+            2,
+            3,
+            0.05,
+            uplink=fl.TopK(0.5),
+        ),
+        CONSTRAINED,
+    ),
+    "FedFWPlus": (
+        fl.FedFWPlus(
+            0.1,
+            participation=0.02,
+            measure_all=False,
+        ),
+        IN_A_BALL,
+    ),
 }
 MODES = {
     "one run": {"seeds": [0]},
@@ -67,7 +89,12 @@ def copied_and_changed(change_from):
 
 
 def go(algorithm=SGM, problem=CONSTRAINED, rounds=12, **options):
-    return fl.run(algorithm, problem, rounds=rounds, **options)
+    return fl.run(
+        algorithm,
+        problem,
+        rounds=rounds,
+        **options,
+    )
 
 
 def assert_same(trace, expected):
@@ -128,7 +155,13 @@ def largest_new_tensor(clients, captured):
     """The entries of the largest tensor that a run's third round makes."""
     points = normal(clients, 8)
     problem = quadratics(points, -points, level=0.5)
-    runs = BatchedRuns([replace(SGM, participants=5)], problem, (0,), torch.device("cpu"), None)
+    runs = BatchedRuns(
+        [replace(SGM, participants=5)],
+        problem,
+        (0,),
+        torch.device("cpu"),
+        None,
+    )
     progress = first_progress(runs)
     if captured:
         rounds = loop.RoundLoop(runs, 10**4, 10**4)
@@ -192,7 +225,13 @@ class Reading(fl.FedSGM):
 
 
 def test_a_round_that_reads_what_it_has_stored_copies(copied_and_changed):
-    method = Reading(SGM.lr, 2, 3, 0.05, uplink=SGM.uplink)
+    method = Reading(
+        SGM.lr,
+        2,
+        3,
+        0.05,
+        uplink=SGM.uplink,
+    )
     expected, actual = copied_and_changed(lambda: go(method))
     assert_same(actual, expected)
     assert (actual.info["largest"] > 0).any()
@@ -212,7 +251,11 @@ def test_memories_that_change_their_field_are_copied():
 def test_a_diverging_round_leaves_the_memories_of_the_round_before(copied_and_changed):
     def diverged():
         with pytest.raises(fl.Diverged) as caught:
-            go(replace(SGM, lr=1e30), rounds=60, seeds=[0, 1])
+            go(
+                replace(SGM, lr=1e30),
+                rounds=60,
+                seeds=[0, 1],
+            )
         return caught.value
 
     expected, error = copied_and_changed(diverged)

@@ -44,7 +44,11 @@ def largest_page():
 @pytest.mark.weekly
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's thresholds alone are set")
 def test_freed_memory_is_not_paged_in_again():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     usual, kept = map(int, done.stdout.split())
     whole_pages = 4 * NUMBERS // largest_page() - 1  # of a block, at least, wherever it begins

@@ -21,7 +21,13 @@ every_method = pytest.mark.parametrize("name", sorted(examples()))
 
 def assert_stays(algorithm, problem):
     """The state, the report and the metrics after one round with two seeds lie on the device."""
-    runs = BatchedRuns([algorithm], problem, (0, 1), META, None)
+    runs = BatchedRuns(
+        [algorithm],
+        problem,
+        (0, 1),
+        META,
+        None,
+    )
     progress = first_progress(runs)
     draw = index_tree(runs.draws(progress.rngs, 1), 0)
     state, info = runs.step(progress.state, draw)

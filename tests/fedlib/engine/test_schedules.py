@@ -21,7 +21,13 @@ SSCA, FOR_SSCA = examples()["SSCA"][0]
 
 def go(method, rule, field="lr", problem=None, rounds=6, **options):
     schedules = {field: rule}
-    return fl.run(method, problem or quadratics(), rounds=rounds, schedules=schedules, **options)
+    return fl.run(
+        method,
+        problem or quadratics(),
+        rounds=rounds,
+        schedules=schedules,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 20, CAPTURE])
@@ -32,7 +38,12 @@ def test_a_rule_is_asked_for_rounds_of_the_run_alone(rounds):
         rounds_seen.add(t)
         return 1 / t
 
-    trace = go(AVG, rule, rounds=rounds, evaluate_every=rounds)
+    trace = go(
+        AVG,
+        rule,
+        rounds=rounds,
+        evaluate_every=rounds,
+    )
     assert rounds_seen == set(range(1, rounds + 1))
     shown = [t for t in (1, 2, 3, 10, 100, 1000) if t <= rounds]
     assert trace.config["schedules"]["lr"] == {str(t): 1 / t for t in shown}
@@ -56,7 +67,12 @@ def test_rounds_with_a_table_by_hand():
 
 def test_a_stopped_run_with_a_table_goes_on(tmp_path):
     path = tmp_path / "c"
-    stopped = go(AVG, from_table, checkpoint=path, callback=lambda t, *_: t >= 2)
+    stopped = go(
+        AVG,
+        from_table,
+        checkpoint=path,
+        callback=lambda t, *_: t >= 2,
+    )
     assert stopped.config["schedules"]["lr"] == {"1": 1.0, "2": 1.0}
     resumed = go(AVG, from_table, checkpoint=path)
     uninterrupted = go(AVG, from_table)
@@ -101,7 +117,13 @@ class Paired(fl.FedAvg):
     ],
 )
 def test_a_rule_or_a_value_that_does_not_fit_is_named_with_its_round(rule, words):
-    refuses(words, go, Paired(0.14, 2, 4), rule, error=(TypeError, ValueError))
+    refuses(
+        words,
+        go,
+        Paired(0.14, 2, 4),
+        rule,
+        error=(TypeError, ValueError),
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +154,14 @@ def test_a_field_of_an_ingredient_and_a_share_keep_their_range(
     rule,
     words,
 ):
-    refuses(words, go, method, rule, field, problem)
+    refuses(
+        words,
+        go,
+        method,
+        rule,
+        field,
+        problem,
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,7 +177,12 @@ def test_a_field_of_an_ingredient_and_a_share_keep_their_range(
 )
 def test_a_warm_up_from_zero_stands_still_in_its_first_round(name, rounds):
     method, problem = examples()[name][0]
-    trace = go(method, lambda t: min(1.0, (t - 1) / 4), problem=problem, rounds=rounds)
+    trace = go(
+        method,
+        lambda t: min(1.0, (t - 1) / 4),
+        problem=problem,
+        rounds=rounds,
+    )
     curve, *_ = trace.metrics.values()
     curve = curve[0]
     assert curve[0] == pytest.approx(curve[1], abs=1e-12)
@@ -169,4 +203,10 @@ class Numbers(Loose):
 def test_records_of_the_kind_are_checked_as_their_constructor_does():
     assert is_allowed(Numbers(), "rate", 5.0)
     assert not is_allowed(Numbers(), "share", 5.0)
-    refuses("Numbers: rate must be positive, got 0", check_field, Numbers(), "rate", 0.0)
+    refuses(
+        "Numbers: rate must be positive, got 0",
+        check_field,
+        Numbers(),
+        "rate",
+        0.0,
+    )

@@ -33,14 +33,32 @@ def within_own_ball(seed):
     )
 
 
-@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        fl.Vectorized,
+        fl.Loop,
+    ],
+)
 def test_every_seed_runs_within_its_own_set(engine):
     """The radius of a ball may depend on the seed: alone or among others, it is the seed's own."""
     problem = within_own_ball(2)
     assert problem.set.radius != within_own_ball(0).set.radius
     method = fl.FedFW(lam0=0.1)
-    both = fl.run(method, within_own_ball, rounds=4, seeds=(0, 2), engine=engine)
-    alone = fl.run(method, within_own_ball, rounds=4, seeds=(2,), engine=engine)
+    both = fl.run(
+        method,
+        within_own_ball,
+        rounds=4,
+        seeds=(0, 2),
+        engine=engine,
+    )
+    alone = fl.run(
+        method,
+        within_own_ball,
+        rounds=4,
+        seeds=(2,),
+        engine=engine,
+    )
     close(both.model(2), alone.model(2))
     close(fw_gap(problem, both.model(2)), fw_gap(problem, alone.model(2)))
     for name, curve in alone.metrics.items():

@@ -65,7 +65,13 @@ def cancelling_rows():
     return A
 
 
-@pytest.mark.parametrize("A", [dominant_block(), cancelling_rows()])
+@pytest.mark.parametrize(
+    "A",
+    [
+        dominant_block(),
+        cancelling_rows(),
+    ],
+)
 def test_the_start_is_not_caught_in_a_part_of_the_matrix(A):
     assert attained(A, 10) == pytest.approx(largest_singular_value(A), rel=1e-10)
 
@@ -90,7 +96,13 @@ def hidden(m, n, further):
 
 @pytest.mark.parametrize("further", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("dtype", ROUNDING)
-@pytest.mark.parametrize("shape", [(60, 60), (300, 45)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (60, 60),
+        (300, 45),
+    ],
+)
 def test_no_matrix_hides_from_the_start(shape, dtype, further):
     for A in (hidden(*shape, further), hidden(*shape, further).mT):
         A = A.to(dtype).contiguous()
@@ -108,7 +120,12 @@ def test_matrices_of_all_sizes_are_projected(size):
     x = torch.tensor([3.0 * size, 0.0, 0.0, 2.5 * size])
     expected = torch.tensor([0.75, 0.0, 0.0, 0.25]) * size
     nearest = NuclearBall(size, 2, 2).project(x)
-    torch.testing.assert_close(nearest, expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        nearest,
+        expected,
+        rtol=1e-6,
+        atol=0,
+    )
 
 
 def test_the_singular_values_of_a_huge_matrix_do_not_overflow():

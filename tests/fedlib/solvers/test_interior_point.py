@@ -18,7 +18,12 @@ def instances(seed, M):
     rng = generator(seed)
 
     def normal(*shape):
-        return torch.randn(COUNT, *shape, generator=rng, dtype=torch.float64)
+        return torch.randn(
+            COUNT,
+            *shape,
+            generator=rng,
+            dtype=torch.float64,
+        )
 
     return {
         "objective": normal(DIM),
@@ -36,7 +41,15 @@ def solve(p):
 
     def alone(objective, linear, constant, levels, tau, penalty, curvature):
         options = {"tau": tau, "penalty": penalty, "curvature": curvature}
-        return tuple(best_response(objective, linear, constant, levels, **options))
+        return tuple(
+            best_response(
+                objective,
+                linear,
+                constant,
+                levels,
+                **options,
+            )
+        )
 
     return vmap(alone)(*p.values())
 
@@ -99,7 +112,12 @@ def test_lemma_1_on_all_branches():
     p["curvature"] = torch.ones(COUNT).double()
     _, nu, _ = solve(p)
     printed, branches = printed_multiplier(p)
-    torch.testing.assert_close(nu[:, 0], printed, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(
+        nu[:, 0],
+        printed,
+        atol=1e-12,
+        rtol=1e-12,
+    )
     assert all(members.sum() >= 10 for members in branches)
 
 
@@ -108,8 +126,18 @@ def test_one_constraint_against_bisection(with_objective):
     p = instances(1, 1)
     p["objective"] *= with_objective
     w, nu, slack = solve(p)
-    torch.testing.assert_close(w, lagrangian_minimizer(p, bisected(p)), atol=1e-10, rtol=1e-10)
-    torch.testing.assert_close(slack, excess(p, w).clamp(min=0), atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(
+        w,
+        lagrangian_minimizer(p, bisected(p)),
+        atol=1e-10,
+        rtol=1e-10,
+    )
+    torch.testing.assert_close(
+        slack,
+        excess(p, w).clamp(min=0),
+        atol=1e-12,
+        rtol=1e-12,
+    )
     assert (nu >= 0).all()
     assert (nu[:, 0] <= p["penalty"]).all()
     assert 0.1 < (slack > 1e-9).double().mean() < 0.9
@@ -147,27 +175,57 @@ B = double([1.0, -2.0, 0.5])
     ],
 )
 def test_edge_cases_of_lemma_1(linear, A, U, nu, slack):
-    response = best_response(0 * B[0], linear, double(A), double(U), **EDGE)
+    response = best_response(
+        0 * B[0],
+        linear,
+        double(A),
+        double(U),
+        **EDGE,
+    )
     assert response.nu.item() == nu
     assert response.slack.item() == slack
     assert (response.w == 0).all()
 
 
 def test_without_constraints_it_is_the_minimizer_of_the_objective():
-    response = best_response(B[0], B[:0], double(), double(), **EDGE)
+    response = best_response(
+        B[0],
+        B[:0],
+        double(),
+        double(),
+        **EDGE,
+    )
     close(response.w, -B[0] / 2, 0)
     assert response.nu.shape == response.slack.shape == (0,)
 
 
-@pytest.mark.parametrize(("dtype", "most"), [(torch.float64, 1e-8), (torch.float32, 2e-5)])
+@pytest.mark.parametrize(
+    ("dtype", "most"),
+    [
+        (torch.float64, 1e-8),
+        (torch.float32, 2e-5),
+    ],
+)
 def test_runs_together_keep_the_digits_of_a_small_slack(dtype, most):
     """Norms of 100,000 entries cancel where a constraint is just fulfilled."""
-    linear = 0.01 * torch.randn(5, 1, 100_000, generator=generator(), dtype=torch.float64)
+    linear = 0.01 * torch.randn(
+        5,
+        1,
+        100_000,
+        generator=generator(),
+        dtype=torch.float64,
+    )
     least = (linear * linear).sum(-1) / 0.4  # of the constraint's convex part, times -1
 
     def slack(linear, constant):
         zero = torch.zeros_like(constant)
         options = {"tau": 0.1, "penalty": 1e5, "curvature": 1.0}
-        return best_response(0 * linear[0], linear, constant, zero, **options).slack
+        return best_response(
+            0 * linear[0],
+            linear,
+            constant,
+            zero,
+            **options,
+        ).slack
 
     assert vmap(slack)(linear.to(dtype), (least - 0.01).to(dtype)).max() < most

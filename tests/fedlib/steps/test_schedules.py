@@ -31,7 +31,13 @@ def test_weights_of_an_average_lie_in_the_unit_interval():
     averaging("SSCA", "rho", PowerLaw(1.0, 0.3))
     averaging("SSCA", "rho", PowerLaw(torch.tensor(2.0), 0.3))  # a grid's numbers were checked
     words = "SSCA: rho must lie in (0, 1] for all t >= 1, got PowerLaw(scale=1.5, exponent=0.3)"
-    refuses(words, averaging, "SSCA", "rho", PowerLaw(1.5, 0.3))
+    refuses(
+        words,
+        averaging,
+        "SSCA",
+        "rho",
+        PowerLaw(1.5, 0.3),
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,15 @@ def test_the_fourth_step(schedule, share, eta, growth):
     assert float(schedule.growth(FOURTH, share)) == pytest.approx(growth)
 
 
-@pytest.mark.parametrize("schedule", [Convex(), Nonconvex(8), Stochastic(), Fixed(0.3, 0.6)])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Convex(),
+        Nonconvex(8),
+        Stochastic(),
+        Fixed(0.3, 0.6),
+    ],
+)
 def test_all_clients_are_the_default_share(schedule):
     assert schedule.eta(FOURTH) == schedule.eta(FOURTH, 1.0)
     assert schedule.growth(FOURTH) == schedule.growth(FOURTH, 1.0)
@@ -86,4 +100,11 @@ class Shared:
 def test_a_schedule_is_checked_at_the_share_of_the_clients(changes, words):
     w = double(0.0, 0.0)
     check_schedule("M", Shared(), 0.5, w)
-    refuses(words, check_schedule, "M", replace(Shared(), **changes), 1.0, w)
+    refuses(
+        words,
+        check_schedule,
+        "M",
+        replace(Shared(), **changes),
+        1.0,
+        w,
+    )
