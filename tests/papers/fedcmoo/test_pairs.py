@@ -1,4 +1,4 @@
-"""Composite pictures: geometry on planted pixels, turns, and the real sets where they are."""
+"""Composite pictures: geometry on planted pixels, turns, and a real set where it is."""
 
 import pytest
 import torch
@@ -17,67 +17,47 @@ def noise(*shape, seed=0):
 def test_beside_pixel_by_pixel(side, offset):
     left = noise(2, 28, 28)
     right = noise(2, 28, 28, seed=1)
-    canvas = pairs.beside(left, right, side, offset)
-    for r in range(28):
-        for c in range(28):
-            y = int((r + 0.5) * side / 28)
-            x = int((c + 0.5) * side / 28)
-            values = torch.zeros(2, dtype=torch.uint8)
-            if y < 28 and x < 28:
-                values = left[:, y, x]
-            if 0 <= y - offset < 28 and 0 <= x - offset < 28:
-                values = torch.maximum(values, right[:, y - offset, x - offset])
-            assert torch.equal(canvas[:, r, c], values), (r, c)
+    larger = torch.zeros(2, side, side, dtype=torch.uint8)
+    larger[:, :28, :28] = left
+    corner = larger[:, offset : offset + 28, offset : offset + 28]
+    space = corner.shape[-1]
+    corner[:] = torch.maximum(corner, right[:, :space, :space])
+    places = ((torch.arange(28) + 0.5) * side / 28).long()
+    expected = larger[:, places][:, :, places]
+    assert torch.equal(pairs.beside(left, right, side, offset), expected)
 
 
 def test_blended_hides_where_the_digit_is_and_nowhere_else():
     below = noise(3, 3, 32, 32)
     digit = noise(3, 28, 28, seed=1)
     digit[digit < 128] = 0
-    untouched = below.clone()
     blended = pairs.blended(below, digit)
-    assert torch.equal(below, untouched)
-    frame = torch.ones(32, 32, dtype=torch.bool)
-    frame[2:30, 2:30] = False
-    assert torch.equal(blended[..., frame], below[..., frame])
-    inside = blended[:, :, 2:30, 2:30].double()
-    old = below[:, :, 2:30, 2:30].double()
-    over = digit.unsqueeze(1).double().expand_as(old)
-    exact = torch.where(over > 0, (156 * over + 99 * old) / 255, old)
-    assert (inside - exact).abs().max() <= 0.5
-    assert (inside != old).any()
+    framed = torch.zeros(3, 1, 32, 32, dtype=torch.uint8)
+    framed[..., 2:30, 2:30] = digit.unsqueeze(1)
+    mixed = (156 * framed.double() + 99 * below.double()) / 255
+    exact = torch.where(framed > 0, mixed, below)
+    assert (blended - exact).abs().max() <= 0.5
+    assert not torch.equal(blended, below)
 
 
-def test_a_quarter_turn_is_exact_and_counter_clockwise():
+@pytest.mark.parametrize("nearest", [False, True])
+def test_a_quarter_turn_is_exact_and_counter_clockwise(nearest):
     X = noise(4, 3, 8, 8)
-    for nearest in (False, True):
-        turned = pairs.rotated(
-            X,
-            torch.tensor([0.0, 90.0, -90.0, 180.0]),
-            nearest=nearest,
-        )
-        assert torch.equal(turned[0], X[0])
-        assert torch.equal(turned[1], X[1].rot90(1, (-2, -1)))
-        assert torch.equal(turned[2], X[2].rot90(-1, (-2, -1)))
-        assert torch.equal(turned[3], X[3].rot90(2, (-2, -1)))
-
-
-def sample(count=6, **options):
-    return random_pairs(count, **options)
+    angles = torch.tensor([0.0, 90.0, -90.0, 180.0])
+    turned = pairs.rotated(X, angles, nearest=nearest)
+    for k, quarters in enumerate((0, 1, -1, 2)):
+        assert torch.equal(turned[k], X[k].rot90(quarters, (-2, -1)))
 
 
 def test_augmented_turns_every_copy_by_its_own_angle():
-    set_ = sample()
-    turned = pairs.augmented(set_, 3, generator(1))
+    pictures = random_pairs(6)
+    turned = pairs.augmented(pictures, 3, generator(1))
     assert turned.shape == (18, 1, 28, 28)
-    assert torch.equal(turned, pairs.augmented(set_, 3, generator(1)))
-    copy_1 = turned[:6]
-    copy_2 = turned[6:12]
-    assert not any(torch.equal(a, b) for a, b in zip(copy_1, copy_2, strict=True))
-    assert torch.equal(pairs.augmented(sample(angle=0), 2, generator(1)), set_.X.repeat(2, 1, 1, 1))
-
-
-# ---- real files -----------------------------------------------------------------------------
+    for first, second in zip(turned[:6], turned[6:12], strict=True):
+        assert not torch.equal(first, second)
+    still = random_pairs(6, angle=0)
+    copies = pairs.augmented(still, 2, generator(1))
+    assert torch.equal(copies, pictures.X.repeat(2, 1, 1, 1))
 
 
 @pytest.mark.weekly
@@ -85,7 +65,8 @@ def test_cifar10_mnist_knows_its_exact_pictures(real):
     real("cifar10", "mnist")
     composites = pairs.load("cifar10_mnist", "test", 200)
     table = data.cifar10("test")
+    frame = table.X[:200].permute(0, 3, 1, 2)[:, :, :2]
     assert composites.X.shape == (200, 3, 32, 32)
     assert torch.equal(composites.exact, table.exact[:200])
-    assert torch.equal(composites.X[:, :, :2], table.X[:200].permute(0, 3, 1, 2)[:, :, :2])
+    assert torch.equal(composites.X[:, :, :2], frame)
     assert torch.equal(composites.y[:, 1], data.mnist("test").y[:200])

@@ -52,7 +52,11 @@ def test_the_whole_cost_is_that_of_all_pictures(plain):
     longer = long_problem(2, also="cost_all", **SIZES)
     assert longer.config["also"] == "cost_all"
     metrics = longer.metrics(w, longer)
-    near(float(metrics.pop("cost_all")), float(problem.mean_losses(w)[0]), rel=1e-12)
+    near(
+        float(metrics.pop("cost_all")),
+        float(problem.mean_losses(w)[0]),
+        rel=1e-12,
+    )
     assert metrics == problem.metrics(w, problem)
 
 
@@ -61,4 +65,8 @@ def test_the_whole_gradient_is_that_of_all_pictures(plain):
     longer = long_problem(2, also="gradient", **SIZES)
     gradient = grad(lambda u: problem.mean_losses(u)[0] + RIDGE * u @ u)(w)
     metrics = longer.metrics(w, longer)
-    near(float(metrics["gradient"]), float(gradient.norm()), rel=1e-10)
+    near(
+        float(metrics["gradient"]),
+        float(gradient.norm()),
+        rel=1e-10,
+    )
