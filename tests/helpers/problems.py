@@ -61,3 +61,8 @@ def batches(problem):
     """All rows of each client."""
     data, weight = problem.all_clients()
     return [Batch(tuple(x[j] for x in data), weight[j]) for j in range(problem.num_clients)]
+
+
+def slope_of(problem, w, batch, weights):
+    """The gradient of a weighted sum of the losses on a batch, by autograd."""
+    return torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)

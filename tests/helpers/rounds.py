@@ -1,6 +1,6 @@
 """A method's rounds one after the other, without `run`."""
 
-from fedlib import Vectorized
+from fedlib import Vectorized, run
 from fedlib.core.sampling import seeded
 
 
@@ -13,3 +13,9 @@ def walk(algorithm, problem, rounds, engine=Vectorized, seed=0, start=None):
         next_state, info = algorithm.round(engine(problem), state, draw)
         yield state, draw, next_state, info
         state = next_state
+
+
+def final_model(method, problem, rounds, **options):
+    """The model of the first seed after some rounds."""
+    trace = run(method, problem, rounds=rounds, progress=False, **options)
+    return trace.state.w[0]

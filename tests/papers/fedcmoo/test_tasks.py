@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
+from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models
 from fedlib.core.sampling import seeded
 from papers.fedcmoo import networks
 from papers.fedcmoo.problems.attributes import DIGITS, GROUPS, ITEMS, attributes, labelled
@@ -12,6 +12,7 @@ from papers.fedcmoo.problems.paired_digits import paired_digits
 from tests.helpers.composite import random_pairs
 from tests.helpers.expect import close, near
 from tests.helpers.problems import batches
+from tests.helpers.rounds import final_model
 
 TRAIN = random_pairs(60, 0)
 TEST = random_pairs(30, 1)
@@ -96,18 +97,11 @@ def test_fedcmoo_runs_on_pairs(engine):
         shared=problem.config["shared"],
     )
 
-    def model(engine):
-        return run(
-            method,
-            problem,
-            rounds=2,
-            engine=engine,
-        ).state.w[0]
-
-    slow = model(Loop)
+    slow = final_model(method, problem, 2, engine=Loop)
     moved = (slow - problem.w0).norm()
     assert moved > 0.05
-    assert (model(engine) - slow).norm() < 1e-5 * moved
+    model = final_model(method, problem, 2, engine=engine)
+    assert (model - slow).norm() < 1e-5 * moved
 
 
 # ---- attributes -----------------------------------------------------------------------------

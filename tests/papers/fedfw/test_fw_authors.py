@@ -18,6 +18,7 @@ from fedlib.problems.classification import Samples, linear_model, mlp_model
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
 from papers.fedfw.authors.rows import authors_problem, authors_rows
 from tests.helpers.expect import near
+from tests.helpers.rounds import final_model
 
 SIZES = (9545, 855, 2180, 24380, 11685, 285, 2075, 450, 470, 870)
 TEN = [17913, 1645, 477, 9060, 1725, 172, 116, 3636, 1376, 16675]
@@ -168,18 +169,8 @@ def test_without_its_changes_the_loop_is_the_papers():
         epoch=False,
         tensors=False,
     )
-    ours = fl.run(
-        plain,
-        problem,
-        rounds=6,
-        progress=False,
-    ).state.w[0]
-    library = fl.run(
-        fl.FedFW(0.1),
-        problem,
-        rounds=6,
-        progress=False,
-    ).state.w[0]
+    ours = final_model(plain, problem, 6)
+    library = final_model(fl.FedFW(0.1), problem, 6)
     assert_close(
         ours,
         library,

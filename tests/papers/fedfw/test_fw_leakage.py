@@ -36,7 +36,12 @@ PROBLEM = leak_problem(0, name="digits", network=SMALL)
 def test_networks_have_their_size_and_outputs_of_each_picture(net, dim):
     w = net.start(seeded(0, "split"))
     assert w.shape == (dim,)
-    X = uniform(2, net.channels, net.side, net.side)
+    X = uniform(
+        2,
+        net.channels,
+        net.side,
+        net.side,
+    )
     outputs = net(w, X)
     assert outputs.shape == (2, 10)
     assert_close(outputs[:1], net(w, X[:1]))

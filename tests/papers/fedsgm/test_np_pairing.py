@@ -8,6 +8,7 @@ import fedlib as fl
 from papers.fedsgm.np_pairing.runs import CLIENTS, TurningFedSGM, paired
 from papers.fedsgm.skewness import client_gradients, skewness
 from tests.helpers.expect import near
+from tests.helpers.rounds import final_model
 
 
 def test_a_pairing_changes_the_skewness_and_no_mean():
@@ -34,15 +35,7 @@ def test_the_reported_angle_is_that_between_two_changes():
         tolerance=0.05,
     )
     task = paired(3, shift=0)
-    ends = [
-        fl.run(
-            method,
-            task,
-            rounds=t,
-            progress=False,
-        ).state.w[0]
-        for t in (1, 2, 3)
-    ]
+    ends = [final_model(method, task, t) for t in (1, 2, 3)]
     changes = np.diff(torch.stack([task.w0, *ends]).numpy(), axis=0)
     turns = fl.run(
         method,

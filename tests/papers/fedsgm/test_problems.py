@@ -3,12 +3,13 @@
 import pytest
 import torch
 
-from fedlib.core.problem import Batch
 from papers.fedsgm.bounds.methods import instance
 from papers.fedsgm.problems.norms import random_norms, varied_norms
 from papers.fedsgm.problems.sampled import boxed_norms, skewed_levels, split_objectives
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import random_clipped
+from tests.helpers.expect import close
+from tests.helpers.problems import batches, slope_of
 
 PROBLEMS = {
     "norms": random_norms(3),
@@ -38,16 +39,11 @@ def points(problem, count, scale=1.0):
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_the_gradient_is_that_of_autograd(problem):
-    clients = problem.all_clients()
-    batch = Batch(tuple(x[0] for x in clients.data), clients.weight[0])
+    batch = batches(problem)[0]
     weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
     for w in points(problem, 20):
-        slope = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
-        assert torch.allclose(
-            problem.gradient(w, batch, weights),
-            slope,
-            atol=1e-13,
-        )
+        gradient = problem.gradient(w, batch, weights)
+        close(gradient, slope_of(problem, w, batch, weights), 1e-13)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

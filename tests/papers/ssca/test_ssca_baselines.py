@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-import fedlib as fl
 from fedlib.steps import PowerLaw
 from papers.kit.quantities import Query
 from papers.ssca import common
 from papers.ssca.baselines import STUDY
 from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
 from papers.ssca.baselines.runs import CHOSEN, cells
+from tests.helpers.rounds import final_model
 
 TASK = {"data": "digits", "clients": 4, "hidden": 6, "evaluate": 50}
 
@@ -32,12 +32,7 @@ def test_momentum_adds_the_last_change(problem, method, plain):
     w = task.w0
     v = torch.zeros_like(task.w0)
     for _ in range(3):
-        stepped = fl.run(
-            step,
-            replace(task, w0=w),
-            rounds=1,
-            progress=False,
-        ).state.w[0]
+        stepped = final_model(step, replace(task, w0=w), 1)
         v = 0.6 * v + (w - stepped)
         w = w - v
     ours = method(
@@ -46,12 +41,7 @@ def test_momentum_adds_the_last_change(problem, method, plain):
         ridge=common.RIDGE,
         beta=0.6,
     )
-    model = fl.run(
-        ours,
-        task,
-        rounds=3,
-        progress=False,
-    ).state.w[0]
+    model = final_model(ours, task, 3)
     assert_close(
         model,
         w,
