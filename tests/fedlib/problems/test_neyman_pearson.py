@@ -8,115 +8,165 @@ from fedlib.core.problem import Batch
 from fedlib.problems import neyman_pearson, quadratics
 from tests.helpers import plain
 from tests.helpers.expect import close, refuses
-from tests.helpers.problems import np_problem
+from tests.helpers.problems import batches, np_problem
+from tests.helpers.randoms import generator
 
 CLEAN = data.breast_cancer()
+X = CLEAN.X
+Y = CLEAN.y
+PROBLEM = np_problem()
 
 
-def build(X=CLEAN.X, y=CLEAN.y, **options):
-    options.setdefault("clients", 10)
-    return neyman_pearson(X, y, **options)
+def build(X=X, y=Y, clients=10, **options):
+    return neyman_pearson(X, y, clients=clients, **options)
 
 
-def test_the_papers_splits():
-    w_study = np_problem(clients=10, fraction=1.0)
-    f_study = np_problem()
-    for problem, size, ones in ((w_study, 56, 21), (f_study, 22, 8)):
-        y = problem.data[1]
-        assert problem.sizes == (size,) * problem.num_clients
-        assert [int(y[r].sum()) for r in problem.rows] == [ones] * problem.num_clients
-        assert len(set(problem.rows.flatten().tolist())) == size * problem.num_clients
-    assert len(f_study.heldout[1]) == 113
-    assert w_study.dim == 30
+STUDIES = [
+    (
+        np_problem(clients=10, fraction=1.0),
+        56,
+        21,
+    ),
+    (PROBLEM, 22, 8),
+]
+
+
+@pytest.mark.parametrize(("problem", "size", "ones"), STUDIES)
+def test_the_papers_splits(problem, size, ones):
+    y = problem.data[1]
+    assert set(problem.sizes) == {size}
+    assert {int(y[rows].sum()) for rows in problem.rows} == {ones}
+    assert len(problem.rows.unique()) == size * problem.num_clients
+
+
+def test_the_other_rows_are_held_out():
+    assert len(PROBLEM.heldout[1]) == 113
 
 
 def test_features_have_the_training_rows_statistics():
-    X = np_problem().data[0]
-    close(X.mean(0), torch.zeros(30).double(), 1e-10)
-    torch.testing.assert_close(X.std(0, correction=0), torch.ones(30).double())
+    features = PROBLEM.data[0]
+    close(
+        features.mean(0),
+        torch.zeros(30).double(),
+        1e-10,
+    )
+    close(
+        features.std(0, correction=0),
+        torch.ones(30).double(),
+        1e-6,
+    )
 
 
-def test_losses_are_the_means_over_the_two_classes():
-    problem = np_problem()
+@pytest.mark.parametrize("label", [0, 1])
+def test_losses_and_gradients_are_the_means_over_the_two_classes(label):
     w = torch.linspace(-1, 1, 30).double()
-    batch = problem.all_clients()
-    for j in (0, 7, 19):
-        client = Batch(tuple(x[j] for x in batch.data), batch.weight[j])
-        X, y, shares = client.data
-        z = X @ w
+    direction = torch.eye(2).double()[label]
+    for client in batches(PROBLEM):
+        features, y, shares = client.data
+        z = features @ w
         phi = torch.log1p(torch.exp(z)) - y * z
-        expected = torch.stack([phi[y == 0].mean(), phi[y == 1].mean()])
-        close(problem.losses(w, client), expected)
-        for c in (0, 1):
-            e = torch.eye(2).double()[c]
-            close(problem.gradient(w, client, e), plain.gradient(w, X, y, shares, c))
+        close(
+            PROBLEM.losses(w, client)[label],
+            phi[y == label].mean(),
+        )
+        slope = plain.gradient(w, features, y, shares, label)
+        close(PROBLEM.gradient(w, client, direction), slope)
 
 
 def test_a_minibatch_is_unbiased_even_if_a_class_is_missing_in_it():
-    problem = np_problem()
     w = torch.full((30,), 0.1).double()
-    client = problem.rows_of(torch.tensor([3]))
-    full = problem.losses(w, Batch(tuple(x[0] for x in client.data), client.weight[0]))
-    rows = torch.randint(22, (20_000, 4), generator=torch.Generator().manual_seed(0))
-    means = torch.stack(
-        [
-            problem.losses(
-                w, Batch(tuple(x[0][r] for x in client.data), torch.full((4,), 0.25).double())
-            )
-            for r in rows[:4000]
-        ]
-    )
-    error = means.std(0) / 4000**0.5
-    assert ((means.mean(0) - full).abs() < 4 * error).all()
+    client = batches(PROBLEM)[3]
+    quarter = torch.full((4,), 0.25).double()
+    losses = []
+    for rows in torch.randint(
+        22,
+        (4000, 4),
+        generator=generator(),
+    ):
+        batch = Batch(
+            tuple(x[rows] for x in client.data),
+            quarter,
+        )
+        losses.append(PROBLEM.losses(w, batch))
+    sampled = torch.stack(losses)
+    error = (sampled.mean(0) - PROBLEM.losses(w, client)).abs()
+    assert (error < 4 * sampled.std(0) / 4000**0.5).all()
 
 
 def test_metrics_are_the_exact_means_over_clients_and_heldout_rates():
-    problem = np_problem()
     w = torch.full((30,), 0.1).double()
-    values = problem.metrics(w, problem)
-    f, g = problem.mean_losses(w)
-    assert values["f"] == pytest.approx(float(f))
-    assert values["g"] == pytest.approx(float(g))
-    X, y = problem.heldout
-    flagged = X @ w > 0
-    assert values["miss"] == pytest.approx(float((~flagged[y == 1]).double().mean()))
-    assert values["false_alarm"] == pytest.approx(float(flagged[y == 0].double().mean()))
+    metrics = PROBLEM.metrics(w, PROBLEM)
+    f, g = PROBLEM.mean_losses(w)
+    close(metrics["f"], f)
+    close(metrics["g"], g)
+    features, y = PROBLEM.heldout
+    flagged = (features @ w > 0).double()
+    close(
+        metrics["miss"],
+        1 - flagged[y == 1].mean(),
+    )
+    close(
+        metrics["false_alarm"],
+        flagged[y == 0].mean(),
+    )
 
 
 def test_options():
     assert build(bias=True).dim == 31
     assert build(standardize=False).data[0].max() > 1000
     assert build(alpha=2.0).num_clients == 10
-    assert build(seed=1).rows.tolist() != build(seed=2).rows.tolist()
-    assert build(seed=1).rows.tolist() == build(seed=1).rows.tolist()
+    rows = build(seed=1).rows
+    assert torch.equal(build(seed=1).rows, rows)
+    assert not torch.equal(build(seed=2).rows, rows)
 
 
-def test_labels_other_than_zero_and_one_are_refused():
-    refuses("neyman_pearson: y must *recode", build, y=CLEAN.y * 2)
+REFUSED = [
+    ("neyman_pearson: y must *recode", {"y": Y * 2}),
+    ("client * must have rows of class", {"alpha": 0.01, "clients": 20}),
+    ("y must be a tensor of whole numbers of shape [R], got float32 [569]", {"y": Y.float()}),
+    ("neyman_pearson: X must not be empty", {"X": X[:, :0]}),
+    ("X must be a tensor of real numbers", {"X": X + 0j}),
+]
 
 
-def test_a_client_without_a_class_is_refused():
-    refuses("client * must have rows of class", build, alpha=0.01, clients=20)
+@pytest.mark.parametrize(("words", "options"), REFUSED)
+def test_bad_data_are_refused(words, options):
+    refuses(words, build, **options)
 
 
-def test_the_quadratics_optimum_is_the_nearest_feasible_point():
-    a = torch.tensor([[3.0, 0.0], [5.0, 0.0]]).double()
-    b = torch.tensor([[0.0, 1.0], [0.0, -1.0]]).double()
-    problem = quadratics(a, b, level=2.0)
-    (optimum,) = problem.heldout
-    torch.testing.assert_close(optimum, torch.tensor([2.0, 0.0]).double())
-    values = problem.metrics(optimum, problem)
-    assert values["g"] == pytest.approx(0.0)
-    assert values["f"] == pytest.approx(0.0)
-    assert quadratics(a, b, level=100.0).heldout[0].tolist() == [4.0, 0.0]
-    refuses("quadratics: level must", quadratics, a, b, level=0.0)
-    refuses("b must be [2, 2] as a is", quadratics, a, b[:1], level=1.0)
+A = torch.tensor(
+    [
+        [3.0, 0.0],
+        [5.0, 0.0],
+    ]
+).double()
+B = torch.tensor(
+    [
+        [0.0, 1.0],
+        [0.0, -1.0],
+    ]
+).double()
 
 
-def test_labels_and_features_of_other_kinds():
-    X = torch.ones(6, 2)
-    y = torch.tensor([0, 1] * 3)
-    words = "neyman_pearson: y must be a tensor of whole numbers of shape [R], got float32 [6]."
-    refuses(words, neyman_pearson, X, y.float(), clients=2)
-    refuses("neyman_pearson: X must not be empty", neyman_pearson, X[:, :0], y, clients=2)
-    refuses("X must be a tensor of real numbers", neyman_pearson, X + 0j, y, clients=2)
+@pytest.mark.parametrize(("level", "optimum"), [(2.0, [2.0, 0.0]), (100.0, [4.0, 0.0])])
+def test_the_quadratics_optimum_is_the_nearest_feasible_point(level, optimum):
+    problem = quadratics(A, B, level=level)
+    w = torch.tensor(optimum).double()
+    close(problem.heldout[0], w, 1e-6)
+    metrics = problem.metrics(w, problem)
+    close(
+        metrics["f"],
+        torch.zeros(()).double(),
+    )
+    assert metrics["g"] <= 1e-12
+
+
+def test_quadratics_refuse_other_shapes_and_levels():
+    refuses("quadratics: level must", quadratics, A, B, level=0.0)
+    refuses(
+        "b must be [2, 2] as a is",
+        quadratics,
+        A,
+        B[:1],
+        level=1.0,
+    )
