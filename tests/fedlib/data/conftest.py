@@ -2,8 +2,9 @@
 
 import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,50 +12,27 @@ from fedlib import data
 from tests.helpers.tiny_data import DEAD, TINY, idx, sha
 
 
-class Site:
-    """A local web site: `pages` by path, and a fault to plant."""
-
-    def __init__(self):
-        self.pages = {}
-        self.fault = None
-        self.asked = []
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                site.asked.append(self.path)
-                content = next((c for p, c in site.pages.items() if p.endswith(self.path)), None)
-                if site.fault == "status" or content is None:
-                    self.send_error(503)
-                    return
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                if site.fault == "wrong":
-                    content = bytes(len(content))
-                if site.fault == "cut":
-                    content = content[: len(content) // 2]
-                self.wfile.write(content)
-
-            def log_message(self, *args):
-                """Quiet."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
 @pytest.fixture
-def site():
-    site = Site()
-    yield site
-    site.close()
+def site(tmp_path):
+    """A local web site: its folder, its address and the paths that it was requests for."""
+    requests = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_request(self, *_):
+            requests.append(self.path)
+
+        def log_message(self, *_):
+            """Quiet."""
+
+    folder = tmp_path / "site"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    yield SimpleNamespace(folder=folder, url=url, requests=requests)
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture
@@ -67,17 +45,21 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def tiny(monkeypatch):
-    """Replace MNIST's registry by four tiny files; gives {path: content} for a base URL."""
+def registered(monkeypatch):
+    """Replace the files of a data set by others, of an address; gives {path: content}."""
 
-    def make(url=DEAD):
-        contents = [idx(values) for values in TINY.values()]
-        old = data.SOURCES["mnist"].files
-        files = tuple(
-            data.File(file.path, sha(content), f"{url}/{Path(file.path).name}")
-            for file, content in zip(old, contents, strict=True)
-        )
-        monkeypatch.setitem(data.SOURCES, "mnist", replace(data.SOURCES["mnist"], files=files))
-        return dict(zip((file.path for file in files), contents, strict=True))
+    def register(name, contents, url=DEAD):
+        files = [data.File(path, sha(x), f"{url}/{path}") for path, x in contents.items()]
+        source = replace(data.SOURCES[name], files=tuple(files))
+        monkeypatch.setitem(data.SOURCES, name, source)
+        return contents
 
-    return make
+    return register
+
+
+@pytest.fixture
+def tiny(registered):
+    """Replace MNIST's files by four tiny ones."""
+    paths = [file.path for file in data.SOURCES["mnist"].files]
+    contents = dict(zip(paths, map(idx, TINY.values()), strict=True))
+    return partial(registered, "mnist", contents)

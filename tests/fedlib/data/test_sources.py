@@ -6,16 +6,21 @@ import pytest
 
 from fedlib.data import SOURCES, cache_folder
 
-FILES = [(name, file) for name, s in SOURCES.items() for file in (*s.files, *s.instead)]
 
-
-@pytest.mark.parametrize("name", [n for n, s in SOURCES.items() if s.files or s.instead])
+@pytest.mark.parametrize("name", [name for name, s in SOURCES.items() if s.files or s.instead])
 def test_every_file_in_the_cache_has_its_checksum(real, name):
     real()
-    cached = [f for n, f in FILES if n == name and (cache_folder() / f.path).exists()]
+    source = SOURCES[name]
+    checksums = {
+        cache_folder() / file.path: file.checksum for file in source.files + source.instead
+    }
+    cached = [path for path in checksums if path.exists()]
     if not cached:
         pytest.skip(f"no file of {name} is in the data cache")
-    for file in cached:
-        algorithm, _, expected = file.checksum.rpartition(":")
-        content = (cache_folder() / file.path).read_bytes()
-        assert hashlib.new(algorithm or "sha256", content).hexdigest() == expected, file.path
+    for path in cached:
+        algorithm, _, expected = checksums[path].rpartition(":")
+        digest = hashlib.new(
+            algorithm or "sha256",
+            path.read_bytes(),
+        ).hexdigest()
+        assert digest == expected, path
