@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PowerLaw, TopK
+from fedlib import SSCA, FedCMOO, FedFW, FedSGM, L1Ball, PowerLaw, TopK
 from fedlib.flower.server import Server
 from fedlib.testing.examples import classification, several
 from tests.helpers.expect import refuses
@@ -15,24 +15,32 @@ ROUNDS = 5
 CLOSE = 1e-6
 
 
-def methods():
-    top = TopK(0.2)
-    plane = classification(4)
-    tasks = several(3, 20)
-    ball = several(1, 16, L1Ball(4.0))
-    sgm = FedSGM(0.1, 2, 3, 0.05, uplink=top, downlink=top)
-    law = PowerLaw(0.6, 0.3)
-    return {
-        "FedSGM": (sgm, plane),
-        "FedSGM, minibatches": (replace(sgm, batch_size=5, resample_for_update=True), plane),
-        "FedAvg": (FedAvg(0.1, 2, 4), plane),
-        "SSCA": (SSCA(1.0, law, law, batch_size=10), plane),
-        "FedCMOO": (FedCMOO(0.1, 2, 7), tasks),
-        "FedFW": (FedFW(0.1, 0.9), ball),
-    }
-
-
-METHODS = methods()
+PLANE = classification(4)
+LAW = PowerLaw(0.6, 0.3)
+SGM = FedSGM(
+    0.1,
+    2,
+    3,
+    0.05,
+    uplink=TopK(0.2),
+    downlink=TopK(0.2),
+)
+METHODS = {
+    "FedSGM": (SGM, PLANE),
+    "FedSGM, minibatches": (
+        replace(SGM, batch_size=5, resample_for_update=True),
+        PLANE,
+    ),
+    "SSCA": (SSCA(1.0, LAW, LAW, batch_size=10), PLANE),
+    "FedCMOO": (
+        FedCMOO(0.1, 2, 7),
+        several(3, 20),
+    ),
+    "FedFW": (
+        FedFW(0.1, 0.9),
+        several(1, 16, L1Ball(4.0)),
+    ),
+}
 HARMLESS = ("dies before", "dies after", "twice", "stale", "not delivered", "garbled request")
 #: what is planted -> what the sentence then says
 FATAL = {
@@ -77,7 +85,10 @@ def test_without_faults_it_is_the_simulation_and_bytes_are_the_counted_bits(name
 @pytest.mark.parametrize("fault", HARMLESS)
 @pytest.mark.parametrize("name", further_weekly(["FedSGM", "FedSGM, minibatches"], ["FedSGM"]))
 def test_what_can_be_repeated_changes_nothing(name, fault):
-    server, wires = ran(name, {(0, 2): fault, (1, 3): fault, (3, 4): fault})
+    server, wires = ran(
+        name,
+        {(0, 2): fault, (1, 3): fault, (3, 4): fault},
+    )
     assert wires.happened == [fault] * 3
     check(name, server, wires)
 
@@ -86,7 +97,10 @@ def test_what_can_be_repeated_changes_nothing(name, fault):
 def test_an_answer_that_does_not_come_stops_the_run_in_one_sentence(fault):
     words = f"federation: client 1 must answer, got: .*{FATAL[fault]}.*; start again"
     with pytest.raises(RuntimeError, match=words):
-        ran("SSCA", {(1, 2): fault, (2, 3): "dies after"})
+        ran(
+            "SSCA",
+            {(1, 2): fault, (2, 3): "dies after"},
+        )
 
 
 def test_a_job_that_does_not_fit_is_refused_in_one_sentence():

@@ -13,82 +13,138 @@ from tests.helpers.divided import ALL, FREE, NORM, B, J, K, L, by_name, general,
 from tests.helpers.rounds import walk
 
 
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
+def sent_by(method, problem):
+    return messages(
+        method,
+        Vectorized(problem),
+        seeded(0, "rounds"),
+    )
+
+
+@pytest.mark.parametrize("method", ALL, **by_name)
 @pytest.mark.parametrize("head", [1, 4])
-def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
-    problem = task(5)
-    clients = range(1, 6)
-    features = {
-        1: 13,
-        2: 13,
-        3: 13,
-        4: 13,
-        5: 12,
-    }
-    table = [  # the paper's rows: sender, receiver, floats, indices
-        *(("server", f"client {i}", L * J + J * features[i], B) for i in clients),
-        *((f"client {i}", f"client {j}", B * J, 0) for i in clients for j in clients if i != j),
-        *((f"client {i}", "server", J * features[i], 0) for i in clients),
-        (f"client {head}", "server", L * J + (algorithm is NORM), 0),
+def test_the_messages_of_a_round_are_those_of_the_table(method, head):
+    """The paper's rows: sender, receiver, floats, indices."""
+    names = [f"client {number}" for number in range(1, 6)]
+    features = dict(
+        zip(
+            names,
+            [13, 13, 13, 13, 12],
+            strict=True,
+        )
+    )
+    table = [
+        (
+            "server",
+            name,
+            L * J + J * features[name],
+            B,
+        )
+        for name in names
     ]
-    sent = messages(replace(algorithm, head=head), Vectorized(problem), seeded(0, "rounds"))
-    assert [(m.sender, m.receiver, m.floats, m.indices) for m in sent] == table
-    assert len({m.name for m in sent}) == 4
+    table += [
+        (
+            name,
+            receiver,
+            B * J,
+            0,
+        )
+        for name in names
+        for receiver in names
+        if name != receiver
+    ]
+    table += [
+        (
+            name,
+            "server",
+            J * features[name],
+            0,
+        )
+        for name in names
+    ]
+    table.append(
+        (
+            names[head - 1],
+            "server",
+            L * J + (method is NORM),
+            0,
+        )
+    )
+    sent = sent_by(
+        replace(method, head=head),
+        task(5),
+    )
+    assert [
+        (
+            m.sender,
+            m.receiver,
+            m.floats,
+            m.indices,
+        )
+        for m in sent
+    ] == table
     assert all(m.bits == 32 * (m.floats + m.indices) for m in sent)
 
 
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
-def test_bits(algorithm):
+@pytest.mark.parametrize("method", ALL, **by_name)
+def test_bits(method):
     problem = task(5)
-    ((*_, info),) = walk(algorithm, problem, 1)
+    ((*_, info),) = walk(method, problem, 1)
     assert info["bits_down"] == 32 * (5 * (L * J + B) + K * J)
-    assert info["bits_up"] == 32 * (problem.dim + (algorithm is NORM))
+    assert info["bits_up"] == 32 * (problem.dim + (method is NORM))
     assert info["bits_between"] == 32 * 5 * 4 * B * J
 
 
 def test_a_client_of_its_own_sends_to_nobody_else():
-    sent = messages(FREE, Vectorized(task(1)), seeded(0, "rounds"))
-    assert [(m.sender, m.receiver) for m in sent] == [
-        ("server", "client 1"),
-        ("client 1", "server"),
-        ("client 1", "server"),
-    ]
+    sent = sent_by(FREE, task(1))
+    up = ("client 1", "server")
+    assert [(m.sender, m.receiver) for m in sent] == [("server", "client 1"), up, up]
 
 
-def test_constraints_of_the_problem_send_their_values_and_the_objective_none():
-    problem = general(3)
-    method = replace(NORM, objective="problem", levels=0.0, batch_size=5)
-    sent = messages(method, Vectorized(problem), seeded(0, "rounds"))
-    up = [m.floats for m in sent if m.receiver == "server"]
-    assert up == [3 * 6, 3 * 4, 3 * 4, 3 * 6 + 2]  # three losses: gradients of each, two values
-    all_three = replace(method, objective="norm", levels=0.5)
-    assert messages(all_three, Vectorized(problem), seeded(0, "rounds"))[-1].floats == 3 * 6 + 3
+@pytest.mark.parametrize(("objective", "level", "values"), [("problem", 0.0, 2), ("norm", 0.5, 3)])
+def test_constraints_of_the_problem_send_their_values_and_the_objective_none(
+    objective, level, values
+):
+    method = replace(NORM, objective=objective, levels=level)
+    up = [m.floats for m in sent_by(method, general(3)) if m.receiver == "server"]
+    assert up == [
+        3 * 6,
+        3 * 4,
+        3 * 4,
+        3 * 6 + values,
+    ]  # three losses: gradients of each
 
 
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
-def test_nothing_of_another_client_enters_what_a_client_sends_to_others(algorithm):
+@pytest.mark.parametrize("method", ALL, **by_name)
+def test_nothing_of_another_client_enters_what_a_client_sends_to_others(method):
     """Client 2's features and parameters become NaN: what 1 and 3 say of themselves is the same."""
-    drawn_for = task(3)
-    draw = algorithm.draw(drawn_for, seeded(0, "rounds"))
-    X, *others = drawn_for.data
-    problem = replace(drawn_for, data=(X.double(), *others))
-    poisoned_X = X.double()
-    poisoned_X[:, problem.composite.features.parts[1]] = torch.nan
-    poisoned_w = problem.w0.clone()
-    poisoned_w[problem.composite.parameters.parts[2]] = torch.nan
-    poisoned = problem.with_tensors({"data": (poisoned_X, *others)})
-    clean_messages = tapped(problem, algorithm, problem.w0, draw)
-    messages_of_poisoned = tapped(poisoned, algorithm, poisoned_w, draw)
-    assert clean_messages.keys() == messages_of_poisoned.keys()
-    for key, tensors in clean_messages.items():
-        sender, receiver, content = key
+    problem = task(3)
+    draw = method.draw(problem, seeded(0, "rounds"))
+    X, *columns = problem.data
+    clean = replace(
+        problem,
+        data=(X.double(), *columns),
+    )
+    X = X.double()
+    X[:, clean.composite.features.parts[1]] = torch.nan
+    poisoned = clean.with_tensors({"data": (X, *columns)})
+    w = clean.w0.clone()
+    w[clean.composite.parameters.parts[2]] = torch.nan
+    expected = tapped(clean, method, clean.w0, draw)
+    seen = tapped(poisoned, method, w, draw)
+    for (sender, receiver, content), tensors in expected.items():
         from_server = sender == "server" and receiver != "client 2"
         from_others = content == "embeddings" and sender != "client 2"
         if from_server or from_others:
-            for x, y in zip(tensors, messages_of_poisoned[key], strict=True):
-                assert torch.equal(x, y), key
-    embeddings = messages_of_poisoned["client 2", "client 1", "embeddings"]
-    assert embeddings[0].isnan().all()
+            tensors_of_poisoned = seen[sender, receiver, content]
+            torch.testing.assert_close(
+                tensors_of_poisoned,
+                tensors,
+                atol=0,
+                rtol=0,
+            )
+    (embeddings,) = seen["client 2", "client 1", "embeddings"]
+    assert embeddings.isnan().all()
 
 
 def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
@@ -96,11 +152,13 @@ def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
     samples = torch.tensor([4, 0, 250])
     rows = problem.rows[0][samples]
     party = problem.party(2, samples)
-    number, block, labels = (getattr(party, f.name) for f in fields(party) if f.name != "form")
+    number, block, (labels,) = (getattr(party, f.name) for f in fields(party) if f.name != "form")
     assert number == 2
-    assert torch.equal(block, problem.data[0][rows][:, 22:43])
-    assert len(labels) == 1
-    assert torch.equal(labels[0], problem.data[1][rows])
+    assert torch.equal(
+        block,
+        problem.data[0][rows][:, 22:43],
+    )
+    assert torch.equal(labels, problem.data[1][rows])
     for f in fields(party.form):  # the form itself holds numbers of features, no data
         value = getattr(party.form, f.name)
         assert callable(value) or value is None or isinstance(value, Partition)
