@@ -25,9 +25,15 @@ class Spy(TorchDispatchMode):
         self.found = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+        result = function(
+            *args,
+            **(kwargs or {}),
+        )
         inputs = pytree.tree_leaves((args, kwargs))
-        drawn = function in (torch.ops.aten.rand.generator, torch.ops.aten.randn.generator)
+        drawn = function in (
+            torch.ops.aten.rand.generator,
+            torch.ops.aten.randn.generator,
+        )
         if not drawn and not any(isinstance(x, Tensor) and x.dtype == SINGLE for x in inputs):
             outputs = (x for x in pytree.tree_leaves(result) if isinstance(x, Tensor))
             if any(x.dtype == SINGLE and not bool((x == x.round()).all()) for x in outputs):
@@ -55,7 +61,12 @@ def test_a_round_stays_in_float64(name):
         assert problem.w0.dtype == torch.float64
         state = spied(algorithm.init, problem)
         draw = algorithm.draw(problem, generator())
-        next_state, info = spied(algorithm.round, Loop(problem), state, draw)
+        next_state, info = spied(
+            algorithm.round,
+            Loop(problem),
+            state,
+            draw,
+        )
         spied(problem.metrics, next_state.w, problem)
         assert next_state.w.dtype == torch.float64
         assert {x.dtype for x in numbers(info)} <= {torch.float64}

@@ -87,7 +87,10 @@ def test_an_editor_completes_names_and_parameters():
 
 
 def test_the_user_s_program_runs(capsys):
-    exec(compile(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE.name, "exec"), {"__name__": "own"})
+    exec(
+        compile(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE.name, "exec"),
+        {"__name__": "own"},
+    )
     sizes = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert sizes == ["0.1", "0.3", "1.0"]
 

@@ -21,8 +21,17 @@ def root(tmp_path, monkeypatch):
 
 def commit(folder, *files):
     author = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
-    for words in (("init", "-q"), ("add", *files), (*author, "commit", "-q", "-m", "x")):
-        subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True)
+    for words in (
+        ("init", "-q"),
+        ("add", *files),
+        (*author, "commit", "-q", "-m", "x"),
+    ):
+        subprocess.run(
+            ("git", *words),
+            cwd=folder,
+            check=True,
+            capture_output=True,
+        )
 
 
 def found():
@@ -37,8 +46,14 @@ def test_our_own_work_tree_and_whether_it_has_changed(root):
     clean = found()
     assert len(clean["commit"]) == 12
     assert not clean["dirty"]
-    (root / OURS).write_text("x = 1\n", encoding="utf-8")
-    assert found() == {"commit": clean["commit"], "dirty": True}
+    (root / OURS).write_text(
+        "x = 1\n",
+        encoding="utf-8",
+    )
+    assert found() == {
+        "commit": clean["commit"],
+        "dirty": True,
+    }
 
 
 def test_a_repository_that_does_not_hold_our_files_is_not_ours(root):
