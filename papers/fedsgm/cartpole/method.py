@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.func import grad
+from torch.func import grad, vjp
 
 from fedlib import checks
 from fedlib.checks import Count, Fraction, Nonnegative, Positive, Threshold
@@ -32,7 +32,6 @@ from papers.fedsgm.cartpole.trpo import (
     conjugate_gradient,
     cosine_basis,
     cosine_features,
-    fisher_product,
     normalized,
     ridge,
 )
@@ -233,13 +232,10 @@ class PolicyFedSGM(checks.Checked):
             return (log_prob * advantage).mean()
 
         def product(v: Tensor) -> Tensor:  # (F + damping I) v
-            curved = fisher_product(
-                outputs=lambda u: sim.policy(u, curvature_states),
-                change=lambda v: sim.policy_change(w, v, curvature_states),
-                fisher=partial(sim.head.fisher, outputs_before),
-                w=w,
-                v=v,
-            )
+            change = sim.policy_change(w, v, curvature_states)  # J v
+            weighed = sim.head.fisher(outputs_before, change)
+            _, pull_back = vjp(lambda u: sim.policy(u, curvature_states), w)
+            curved: Tensor = pull_back(weighed / len(weighed))[0]
             return curved + self.damping * v
 
         def divergence(move: Tensor) -> Tensor:

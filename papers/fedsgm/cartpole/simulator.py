@@ -12,7 +12,7 @@ from fedlib.checks import Count, Seed, counted
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.shapes import Vector
+from fedlib.shapes import Scalar, Vector
 from papers.fedsgm.cartpole.trpo import Episodes, Gaussian
 
 GRAVITY = 9.8
@@ -154,12 +154,16 @@ class CartPole:
             first=(earlier == 0).to(log.dtype),
         )
 
+    def totals(self, w: Vector, chance: Float[Tensor, "T e 5"]) -> tuple[Scalar, Scalar]:
+        """The mean reward and the mean cost of an episode."""
+        episodes = self.episodes(w, chance)
+        reward = episodes.per_episode(episodes.reward)
+        return reward, episodes.per_episode(episodes.cost)
+
     def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "2"]:
         """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
         budget, chance = batch.data
-        episodes = self.episodes(w, chance)
-        reward = episodes.per_episode(episodes.reward)
-        cost = episodes.per_episode(episodes.cost)
+        reward, cost = self.totals(w, chance)
         return torch.stack([-reward, cost - budget[0]])
 
     def policy(self, w: Vector, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
@@ -330,8 +334,5 @@ def cartpole(
 
 def _metrics(w: Vector, problem: Problem) -> dict[str, Tensor]:
     simulator = cast(CartPole, problem.simulator)
-    chance = problem.heldout[0]
-    episodes = simulator.episodes(w, chance)
-    reward = episodes.per_episode(episodes.reward)
-    cost = episodes.per_episode(episodes.cost)
+    reward, cost = simulator.totals(w, problem.heldout[0])
     return {"reward": reward, "cost": cost}

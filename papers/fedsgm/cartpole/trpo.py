@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.func import vjp, vmap
+from torch.func import vmap
 
 from fedlib.shapes import Scalar, Vector
 
@@ -134,27 +134,6 @@ def normalized(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Mean 0 and variance 1 over all entries; zero where they are all equal."""
     centred = x - x.mean()
     return centred / (centred.square().mean().sqrt() + 1e-8)
-
-
-def fisher_product(
-    outputs: Callable[[Vector], Float[Tensor, "B 2"]],
-    change: Callable[[Vector], Float[Tensor, "B 2"]],
-    fisher: Callable[[Float[Tensor, "B 2"]], Float[Tensor, "B 2"]],
-    w: Vector,
-    v: Vector,
-) -> Vector:
-    """F v with F = J^T M J / B, without forming it.
-
-    Parameters
-    ----------
-    outputs : w -> the network's outputs at B states, `[B, 2]`; J is their derivative at `w`.
-    change : v -> J v, in closed form (forward differentiation cannot be recorded).
-    fisher : u `[B, 2]` -> M u, the distributions' Fisher matrices.
-    w, v : parameters, and the vector to multiply.
-    """
-    moved = fisher(change(v))
-    product: Tensor = vjp(outputs, w)[1](moved / moved.shape[0])[0]
-    return product
 
 
 def conjugate_gradient(

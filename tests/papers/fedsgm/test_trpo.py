@@ -4,24 +4,11 @@ import math
 
 import pytest
 import torch
-from torch.func import jacrev
 from torch.testing import assert_close
 
 from papers.fedsgm.cartpole import trpo as c
-from papers.fedsgm.cartpole.trpo import Gaussian
 from tests.helpers.expect import close
 from tests.helpers.randoms import normal
-
-HEAD = Gaussian()
-
-
-def small_policy(w, states):
-    """A network 3-4-2 with a tanh layer, 26 numbers."""
-    A = w[:12].view(4, 3)
-    a = w[12:16]
-    B = w[16:24].view(2, 4)
-    b = w[24:]
-    return torch.tanh(states @ A.T + a) @ B.T + b
 
 
 def by_hand(amount, values, ended, discount, gae):
@@ -77,34 +64,6 @@ def test_advantages_equal_a_loop_with_ends_and_a_cut(discount, gae):
         )
         assert_close(gains[:, e].float(), expected[0])
         assert_close(returns[:, e].float(), expected[1])
-
-
-def product(w, states, v):
-    outputs = small_policy(w, states)
-    return c.fisher_product(
-        outputs=lambda u: small_policy(u, states),
-        change=lambda d: jacrev(small_policy)(w, states) @ d,
-        fisher=lambda m: HEAD.fisher(outputs, m),
-        w=w,
-        v=v,
-    )
-
-
-def test_fisher_product_equals_the_explicit_fisher_matrix():
-    w = normal(26)
-    states = normal(11, 3, seed=1)
-    v = normal(26, seed=2)
-    outputs, J = small_policy(w, states), jacrev(small_policy)(w, states)  # [11, 2, 26]
-    units = torch.eye(2, dtype=torch.float64)
-    M = torch.stack([HEAD.fisher(outputs, unit.expand(11, 2)) for unit in units])
-    F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
-    assert_close(
-        product(w, states, v),
-        F @ v,
-        atol=1e-12,
-        rtol=1e-12,
-    )
-    assert torch.linalg.eigvalsh(F).min() > -1e-12
 
 
 def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
