@@ -1,7 +1,5 @@
 """The page of all statements: each of a paper's has one verdict, and a wrong one says where."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -10,7 +8,7 @@ NAMED = re.compile(r"(?:W|F|C|Y|D)[ ,]")
 VERDICT = re.compile(r"(right|right, changed|\*\*wrong\*\*)(?:: (.+))?")
 
 
-def rows(page: str) -> list[list[str]]:
+def rows(page):
     lines = (BOOK / page).read_text(encoding="utf-8").splitlines()
     return [[c.strip() for c in x.strip("|").split(" | ")] for x in lines if x.startswith("| ")]
 

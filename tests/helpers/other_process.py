@@ -18,7 +18,7 @@ ROUNDS = 100
 EVALUATE_EVERY = 10
 
 
-def main(folder: Path) -> None:
+def main(folder):
     for name in (*OPTIONAL, *LATE):
         sys.modules[name] = None  # importing it raises ImportError
     import torch

@@ -4,8 +4,6 @@ What is not looked at: displayed formulas, code, roles, links, numbers of theore
 in formulas within a line whatever has no decimals and fewer than three digits.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -50,7 +48,7 @@ NUMBER = re.compile(r"(?<![\w.\-\u2013])(\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?)(?!
 ITEM = re.compile(r"^[ >]*\d+\. ", re.M)  # of a list
 
 
-def pages() -> dict[str, str]:
+def pages():
     """Name -> text of everything that is prose: the book's pages and the notebooks' Markdown."""
     texts = {}
     for path in sorted((ROOT / "book").rglob("*.md")):
@@ -62,7 +60,7 @@ def pages() -> dict[str, str]:
     return texts
 
 
-def unfenced(text: str) -> str:
+def unfenced(text):
     """The text without the fences of directives whose content is prose; blocks of code keep theirs.
 
     A closing fence must not be taken for the opening one of a block of code.
@@ -86,7 +84,7 @@ def unfenced(text: str) -> str:
     return "\n".join(lines)
 
 
-def masked(text: str) -> str:
+def masked(text):
     """The prose with blanks in the place of what has no typed numbers."""
     text = unfenced(text)
     for block in (*BLOCKS, CODE, LINK):
@@ -94,12 +92,12 @@ def masked(text: str) -> str:
     return text
 
 
-def blank(match: re.Match[str]) -> str:
+def blank(match):
     """As many blanks; what ends a line still does."""
     return re.sub(r"[^\n]", " ", match[0])
 
 
-def typed_numbers(text: str) -> set[str]:
+def typed_numbers(text):
     """The numbers that are typed in some prose, in words and in formulas, as Python writes them."""
     plain = masked(text)
     words = PLACES.sub(blank, ITEM.sub(blank, FORMULA.sub(blank, plain)))

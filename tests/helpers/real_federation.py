@@ -4,23 +4,19 @@ Models are compared with those of two simulations: `Vectorized`, and `Vectorized
 through the same bytes, in which numbers are float32.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
 import time
-from pathlib import Path
-from typing import Any
 
 import torch
 
 from fedlib import Vectorized
 from fedlib.compress import Identity
-from fedlib.core.client import ClientState, Reply
+from fedlib.core.client import Reply
 from fedlib.flower.packing import receive, send
 from tests.helpers.rounds import walk
-from tests.helpers.superlink import ROOT, Federation
+from tests.helpers.superlink import ROOT
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "tests" / "helpers" / "federation_app"
@@ -31,7 +27,7 @@ PLAIN = Identity()
 class InBytes(Vectorized):
     """`Vectorized`, every message through the bytes that it has between processes."""
 
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Any) -> Any:
+    def _map(self, method, clients, broadcast, wire):
         received = [through(PLAIN, x) for x in broadcast]
         answer = super()._map(
             method,
@@ -47,9 +43,7 @@ class InBytes(Vectorized):
         upload = torch.stack(arrived)
         return answer._replace(upload=upload) if isinstance(answer, Reply) else upload
 
-    def broadcast(
-        self, wire: Any, message: Any, noise: Any = (), receivers: int | None = None
-    ) -> Any:
+    def broadcast(self, wire, message, noise=(), receivers=None):
         """As in `Federation`."""
         return through(
             wire,
@@ -58,7 +52,7 @@ class InBytes(Vectorized):
         )
 
 
-def through(wire: Any, x: Any, noise: Any = ()) -> Any:
+def through(wire, x, noise=()):
     """What arrives of a message."""
     return receive(
         wire,
@@ -68,7 +62,7 @@ def through(wire: Any, x: Any, noise: Any = ()) -> Any:
     )
 
 
-def made(folder: Path) -> Path:
+def made(folder):
     """The example as an app that also keeps its models."""
     app = folder / "app"
     shutil.copytree(
@@ -81,18 +75,15 @@ def made(folder: Path) -> Path:
     return app
 
 
-def methods() -> dict[str, Any]:
+def methods():
     """The example's methods and problems."""
     spec = importlib.util.spec_from_file_location("job", APP / "job.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    named: dict[str, Any] = module.METHODS
-    return named
+    return module.METHODS
 
 
-def submit(fed: Federation, app: Path, names: list[str], rounds: int) -> None:
+def submit(fed, app, names, rounds):
     """Two runs of Flower, each of which does one method after another."""
     for lane in (names[::2], names[1::2]):
         if lane:
@@ -101,7 +92,7 @@ def submit(fed: Federation, app: Path, names: list[str], rounds: int) -> None:
             fed.run(app, settings)
 
 
-def wait(folder: Path, names: list[str], rounds: int, seconds: float) -> list[str]:
+def wait(folder, names, rounds, seconds):
     """Until every method has done its rounds, or the time is over; those that have not."""
     until = time.monotonic() + seconds
     while left := [n for n in names if len(written(folder, n)["rounds"]) < rounds]:
@@ -111,17 +102,17 @@ def wait(folder: Path, names: list[str], rounds: int, seconds: float) -> list[st
     return left
 
 
-def written(folder: Path, name: str) -> dict[str, Any]:
+def written(folder, name):
     """What a server has written."""
     try:
         text = (folder / "run" / name / "result.json").read_text(encoding="utf-8")
-        content: dict[str, Any] = json.loads(text)
+        content = json.loads(text)
     except (OSError, ValueError):  # not yet, or just being written
         return {"rounds": []}
     return content
 
 
-def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]:
+def result(folder, name, method, problem):
     """How far the models are from the simulation's, and what was measured."""
     content = written(folder, name)
     rounds = len(content["rounds"])
@@ -148,7 +139,7 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
     }
 
 
-def simulated(method: Any, problem: Any, rounds: int, engine: Any) -> list[Any]:
+def simulated(method, problem, rounds, engine):
     """The model after each round of a simulation."""
     models = []
     for _, _, state, _ in walk(method, problem, rounds, engine):
@@ -156,6 +147,6 @@ def simulated(method: Any, problem: Any, rounds: int, engine: Any) -> list[Any]:
     return models
 
 
-def apart(models: list[Any], expected: list[Any]) -> float:
+def apart(models, expected):
     """The largest difference of two entries."""
     return max(float((a - b).abs().max()) for a, b in zip(models, expected, strict=True))

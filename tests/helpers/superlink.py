@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ QUIET = {
 }
 
 
-def free_port() -> int:
+def free_port():
     """A port of this machine that nobody listens on."""
     with closing(socket.socket()) as listener:
         listener.bind(("127.0.0.1", 0))
@@ -60,11 +59,11 @@ class Federation:
     processes: dict[str, subprocess.Popen[bytes]]
 
     @property
-    def host(self) -> str:
+    def host(self):
         """Where the SuperLink listens; a certificate is for a name."""
         return "localhost" if self.secure else "127.0.0.1"
 
-    def start(self, name: str, *command: str) -> None:
+    def start(self, name, *command):
         """One process in a session of its own, so that its children end with it."""
         with open(self.folder / f"{name}.log", "ab") as log:
             self.processes[name] = subprocess.Popen(
@@ -76,7 +75,7 @@ class Federation:
                 start_new_session=True,
             )
 
-    def start_link(self) -> None:
+    def start_link(self):
         """The SuperLink, which then listens."""
         self.start(
             "superlink",
@@ -93,7 +92,7 @@ class Federation:
             time.sleep(0.1)
         raise RuntimeError(f"superlink: it must listen within a minute; see {self.folder}.")
 
-    def start_node(self, j: int, *, known: bool = True) -> None:
+    def start_node(self, j, *, known=True):
         """SuperNode number j; where keys are asked for, one that the SuperLink has been told."""
         safe = [word.replace("NUMBER", str(j)) for word in SAFE_NODE]
         if self.secure:
@@ -118,7 +117,7 @@ class Federation:
             f"partition-id={j}",
         )
 
-    def stop(self, name: str) -> None:
+    def stop(self, name):
         """End a process and its group."""
         process = self.processes.pop(name)
         for sign in (signal.SIGTERM, signal.SIGKILL):
@@ -126,7 +125,7 @@ class Federation:
                 os.killpg(process.pid, sign)
                 process.wait(3)
 
-    def run(self, app: Path, settings: str) -> None:
+    def run(self, app, settings):
         """Submit a run."""
         self.command(
             str(BIN / "flwr"),
@@ -137,7 +136,7 @@ class Federation:
             settings,
         )
 
-    def command(self, *words: str) -> None:
+    def command(self, *words):
         """A command that ends by itself; raises RuntimeError with what it says if it fails."""
         process = subprocess.run(
             words,
@@ -153,7 +152,7 @@ class Federation:
             raise RuntimeError(f"{' '.join(words)}: it must succeed, got {output}.")
 
 
-def started_with(variable: bytes) -> Iterator[int]:
+def started_with(variable):
     """The processes with a variable: what Flower has started, and the clients' workers."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -163,7 +162,7 @@ def started_with(variable: bytes) -> Iterator[int]:
 
 
 @contextmanager
-def federation(folder: Path, nodes: int, *, secure: bool = False) -> Iterator[Federation]:
+def federation(folder, nodes, *, secure=False):
     """A SuperLink and its SuperNodes on the loopback, ended at the end.
 
     `secure`: all connections encrypted, and only SuperNodes with a registered key are let in.

@@ -5,10 +5,7 @@ is about the claims of the nearest brackets in its sentence, the ones after it f
 those of its unit. What is quoted, in code or in a formula is no word of ours.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -16,7 +13,6 @@ from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
 
-from papers.kit.rules import Outcome
 from tests.helpers.prose import unfenced
 
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -71,10 +67,10 @@ class Use(NamedTuple):
     sentence: str
 
 
-def units(text: str) -> Iterator[str]:
+def units(text):
     """The plain text of every paragraph, item of a list and row of a table, claims marked."""
     tokens = PARSER.parse(unfenced(text))
-    open_units: list[list[str]] = []
+    open_units = []
     lead = ""  # a line that a list below it may complete
     for token in tokens:
         if token.type in UNITS:
@@ -94,7 +90,7 @@ def units(text: str) -> Iterator[str]:
             lead = ""
 
 
-def plain(token) -> str:
+def plain(token):
     """The text of a part of a line; a claim in brackets, other roles and formulas as a sign."""
     if token.type == "text":
         return token.content
@@ -105,7 +101,7 @@ def plain(token) -> str:
     return "§" if token.type in ("myst_role", "code_inline", "math_inline") else ""
 
 
-def uses(text: str) -> Iterator[Use]:
+def uses(text):
     """The words about claims in a page's text."""
     for unit in units(text):
         words = QUOTED.sub("§", unit)
@@ -124,7 +120,7 @@ def uses(text: str) -> Iterator[Use]:
                 )
 
 
-def nearest_group(sentence: str, word: re.Match[str]) -> tuple[str, ...]:
+def nearest_group(sentence, word):
     """The claims of the next brackets after a word of a sentence, else of the last before it."""
     nearest = ""
     for group in re.finditer(r"⟦[^⟧]+⟧(?:(?:, | and |, and | or )⟦[^⟧]+⟧)*", sentence):
@@ -136,7 +132,7 @@ def nearest_group(sentence: str, word: re.Match[str]) -> tuple[str, ...]:
     return tuple(CLAIM.findall(nearest))
 
 
-def meaning(match: re.Match[str]) -> str:
+def meaning(match):
     """What a word says, as a key of `MEANS`."""
     word = match["word"].lower()
     word = SAME.get(word, word)
@@ -145,7 +141,7 @@ def meaning(match: re.Match[str]) -> str:
     return word.removeprefix("not ") if word.startswith("not ") else f"not {word}"
 
 
-def contradicts(use: Use, outcomes: dict[str, Iterable[Outcome]]) -> bool:
+def contradicts(use, outcomes):
     """Whether no claim that a word is about has such a verdict, or a part in such a state."""
     verdicts, state = MEANS[use.says]
     for claim in use.claims:

@@ -45,7 +45,7 @@ def test_a_rule_that_is_older_than_its_runs_is_in_the_history():
     assert not unknown, f"{', '.join(unknown)}: rule_fixed must name a commit of the history"
 
 
-def git(*arguments: str) -> list[str]:
+def git(*arguments):
     """The lines that git prints, none where it fails."""
     done = subprocess.run(
         ["git", "-C", ROOT, *arguments],

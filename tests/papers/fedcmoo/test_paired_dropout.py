@@ -1,37 +1,24 @@
 """Dropout as a function of model and rows: fair, fresh coins, and the network that uses them."""
 
+import pytest
 import torch
+from torch.nn.functional import cross_entropy
 from torch.testing import assert_close
 
-from fedlib.core.problem import Batch
 from papers.fedcmoo import networks
-from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
+from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.problems.paired_digits import coins, dropped, paired_digits
+from tests.helpers.composite import random_pairs
 from tests.helpers.expect import near
+from tests.helpers.problems import batches
+from tests.helpers.randoms import numbers
 
-RNG = torch.Generator().manual_seed(0)
-X = torch.randint(256, (60, 1, 28, 28), generator=RNG, dtype=torch.uint8)
-PAIRS = Pairs(
-    X,
-    torch.randint(10, (60, 2), generator=RNG),
-    ("a", "b"),
-    MNIST_SCALE,
-)
-PROBLEM = paired_digits(
-    PAIRS,
-    PAIRS,
-    clients=4,
-    evaluate=10,
-)
-
-
-def batch(rows):
-    return Batch((X[rows], PAIRS.y[rows]), torch.full((len(rows),), 1 / len(rows)))
+PAIRS = random_pairs(60)
+MODEL = numbers(1000)
 
 
 def test_coins_are_fair_and_independent_of_one_another():
-    w = torch.randn(1000, generator=RNG)
-    heads = coins(w, X, 3, 50)
+    heads = coins(MODEL, PAIRS.X, 3, 50)
     assert heads.shape == (60, 3, 50)
     assert {*heads.unique().tolist()} == {0, 1}
     signs = 2 * heads.flatten(1).double() - 1
@@ -42,31 +29,45 @@ def test_coins_are_fair_and_independent_of_one_another():
         near(float(off.std()), values.shape[1] ** -0.5, rel=0.1)
 
 
-def test_coins_fall_anew_when_the_model_has_moved_and_for_another_picture():
-    w = torch.randn(1000, generator=RNG)
-    heads = coins(w, X, 3, 50)
-    for changed in (coins(w + 1e-5, X, 3, 50), coins(w, X.flip(0), 3, 50)):
-        equal = (heads == changed).double().mean()
-        near(float(equal), 0.5, abs=0.03)
+@pytest.mark.parametrize(
+    ("w", "pictures"),
+    [(MODEL + 1e-5, PAIRS.X), (MODEL, PAIRS.X.flip(0))],
+    ids=["the model has moved", "other pictures"],
+)
+def test_coins_fall_anew(w, pictures):
+    heads = coins(MODEL, PAIRS.X, 3, 50)
+    equal = heads == coins(w, pictures, 3, 50)
+    near(float(equal.double().mean()), 0.5, abs=0.03)
 
 
-def test_the_losses_are_those_of_the_network_with_these_units_off():
-    problem = dropped(PROBLEM, MNIST_SCALE)
-    rows = torch.arange(7)
+@pytest.fixture(scope="module")
+def plain():
+    return paired_digits(
+        PAIRS,
+        PAIRS,
+        clients=4,
+        evaluate=10,
+    )
+
+
+def test_the_losses_are_those_of_the_network_with_these_units_off(plain):
+    problem = dropped(plain, MNIST_SCALE)
+    assert problem.config["dropout"] == 0.5
+    rows = problem.rows[0]
+    pictures = PAIRS.X[rows]
     w = problem.w0
-    keep = coins(w, X[rows], 3, 50).float()
-    module = networks.pair_lenet(torch.Generator().manual_seed(9))
+    keep = 2 * coins(w, pictures, 3, 50).float()
+    module = networks.pair_lenet()
     torch.nn.utils.vector_to_parameters(w, module.parameters())
-    code = module.encoder(MNIST_SCALE(X[rows])) * keep[:, 0] * 2
+    code = module.encoder(MNIST_SCALE(pictures)) * keep[:, 0]
     expected = []
     for k, decoder in enumerate(module.decoders):
-        inner = torch.relu(decoder[0](code)) * keep[:, k + 1] * 2
-        outputs = decoder[2](inner)
-        expected.append(torch.nn.functional.cross_entropy(outputs, PAIRS.y[rows, k]))
-    assert_close(problem.losses(w, batch(rows)), torch.stack(expected))
-    without = PROBLEM.losses(w, batch(rows))
-    assert not torch.allclose(problem.losses(w, batch(rows)), without)
-    assert problem.config["dropout"] == 0.5
-    metrics = problem.metrics(w, problem)
-    assert metrics.keys() == PROBLEM.metrics(w, PROBLEM).keys()
-    assert float(metrics["loss"]) == float(PROBLEM.metrics(w, PROBLEM)["loss"])
+        hidden = torch.relu(decoder[0](code)) * keep[:, k + 1]
+        expected.append(cross_entropy(decoder[2](hidden), PAIRS.y[rows, k]))
+    assert_close(problem.losses(w, batches(problem)[0]), torch.stack(expected))
+
+
+def test_metrics_are_without_dropout(plain):
+    problem = dropped(plain, MNIST_SCALE)
+    w = problem.w0
+    assert_close(problem.metrics(w, problem), plain.metrics(w, plain))

@@ -97,10 +97,20 @@ def test_fedcmoo_runs_on_pairs(engine):
         shared=problem.config["shared"],
     )
 
-    slow = final_model(method, problem, 2, engine=Loop)
+    slow = final_model(
+        method,
+        problem,
+        2,
+        engine=Loop,
+    )
     moved = (slow - problem.w0).norm()
     assert moved > 0.05
-    model = final_model(method, problem, 2, engine=engine)
+    model = final_model(
+        method,
+        problem,
+        2,
+        engine=engine,
+    )
     assert (model - slow).norm() < 1e-5 * moved
 
 

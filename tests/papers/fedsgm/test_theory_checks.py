@@ -80,7 +80,14 @@ def test_one_client_is_what_the_library_computes(steps):
     )
     gap = own.mean_gaps(trace, [problem]).f_gap / 0.2
     near(
-        own.one_client(CASE, 3.0, steps, 30, 0.2, 0.05),
+        own.one_client(
+            CASE,
+            3.0,
+            steps,
+            30,
+            0.2,
+            0.05,
+        ),
         gap,
         rel=1e-10,
     )
