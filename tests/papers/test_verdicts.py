@@ -30,6 +30,8 @@ def test_every_rule_has_a_control_and_one_without_power_judges_nothing(judged):
             assert reading.rule.control is not None, f"{name}: name a run that it must not pass"
             outcome = judged[claim.id][reading.name]
             assert outcome.control_verdict or not outcome.parts, f"{name}: its runs are not there"
+            exchanged = any(part.control for part in outcome.parts)
+            assert exchanged or not outcome.parts, f"{name}: its control exchanges no number"
             if outcome.control_verdict == "reproduced":
                 assert outcome.verdict != "reproduced", name
 
