@@ -201,14 +201,18 @@ def cleaned(notebook: NotebookNode, name: str, given: Parameters) -> NotebookNod
 
 
 def with_numbers(text: str) -> str:
-    """A text with the stored numbers in its sentences, as links that the book reads as roles."""
+    """A text with the stored numbers in its sentences, as links that the book reads as roles.
+
+    NotebookError for a number that is not stored.
+    """
     from papers.kit import store
 
     def number(role: re.Match[str]) -> str:
         study, key, spec = role.groups()
         name, _, profile = study.partition("@")
-        value = store.read_numbers(name, profile or "full")[key].value
-        return f"[{value:{spec}}](result:{study}/{key}:{spec})"
+        numbers = store.read_numbers(name, profile or "full")
+        known(f"number of {study}", key, [str(stored) for stored in numbers])
+        return f"[{numbers[key].value:{spec}}](result:{study}/{key}:{spec})"
 
     return NUMBER.sub(number, text)
 

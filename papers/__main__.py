@@ -202,7 +202,8 @@ def list_claims(judged: Mapping[str, Mapping[str, Outcome]]) -> None:
         runs = f"{study.name}/{claim.runs[0]}" + (
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
         )
-        print(f"{claim.id:12} {done.label:28} {done.measured}  ({runs})")
+        why = done.reason.removeprefix("not judged, ")
+        print(f"{claim.id:12} {done.label:28} {done.measured or why}  ({runs})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
 
 

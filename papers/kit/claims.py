@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from fedlib import checks
 from papers.kit.health import Evidence, Needs, listed
 from papers.kit.numbers import Number
+from papers.kit.parameters import nearest
 from papers.kit.quantities import Key
 from papers.kit.rules import Outcome, Rule
 
@@ -38,14 +40,33 @@ class Reading:
     needs: Needs = Needs()
     rule_fixed: str = ""
 
-    def judged(self, evidence: Evidence) -> Outcome:
-        """The rule's outcome, or *not judged* with the reason; see `Claim.verdicts`."""
+    def judged(self, evidence: Evidence, claim: str) -> Outcome:
+        """The rule's outcome, or *not judged* with the reason; see `Claim.verdicts`.
+
+        Parameters
+        ----------
+        evidence : what judges it.
+        claim : the claim's id, which errors name.
+        """
         edits = evidence.edits
         edited = [f"{run} is your own ({edits[run]})" for run in self.runs if run in edits]
         lacking = listed(edited) or self.needs.unmet(self.runs, evidence)
         if lacking:
             return Outcome("not judged", "", f"not judged, because {lacking}")
+        check_known(claim, self.rule, evidence.numbers)
         return self.rule(evidence.numbers)
+
+
+def check_known(claim: str, rule: Rule, numbers: Mapping[Any, Number]) -> None:
+    """Refuse a rule that reads a quantity which is not there, with those of its measure."""
+    for key in sorted(rule.keys(), key=str):
+        if key in numbers:
+            continue
+        names = [str(name) for name in getattr(numbers, "queries", numbers)]
+        raise ValueError(
+            f"{claim}: every quantity of its rule must be one row of the study's numbers, "
+            f"got `{key}`; {nearest(str(key), names)}."
+        )
 
 
 @dataclass(frozen=True)
@@ -108,7 +129,9 @@ class Claim:
         *Not judged* with the reason where the runs lack what a reading needs. The one place that
         decides whether a claim may be judged.
         """
-        return {reading.name: self.worded(reading.judged(evidence)) for reading in self.each}
+        return {
+            reading.name: self.worded(reading.judged(evidence, self.id)) for reading in self.each
+        }
 
     def worded(self, outcome: Outcome) -> Outcome:
         """An outcome with the word for this kind of claim: a theorem is not *reproduced*.

@@ -452,6 +452,11 @@ class Quantities(Mapping[Key, Number]):
             for name, (measure, number, labels) in self.entries.items()
         }
 
+    @property
+    def queries(self) -> list[Query]:
+        """The query of each row, with all of its labels."""
+        return [Query.of(entry.measure, **entry.labels) for entry in self.entries.values()]
+
     def controlled(
         self,
         overrides: Mapping[str, Label | Mapping[Label, Label]],

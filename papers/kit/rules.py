@@ -328,7 +328,7 @@ class Outcome:
     `size` whether the printed size of an effect is ours; they are empty where there is none, and
     the second where the runs of the control are not among these.
     `seeds` is how many would decide the open parts, 0 where none is open or its scatter over seeds
-    is not known.
+    is not known. `profile` is that of the judged numbers.
     """
 
     verdict: Verdict
@@ -339,6 +339,7 @@ class Outcome:
     control_verdict: Verdict | Literal[""] = ""
     size: str = ""
     seeds: int = 0
+    profile: str = "full"
 
     @property
     def states(self) -> dict[str, str]:

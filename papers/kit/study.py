@@ -325,7 +325,8 @@ class Study:
             if not larger or not measured or not paths.keys() <= known.runs.keys():
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
-            outcome = reading.judged(Evidence(known.numbers, configs, configs, health=known.health))
+            evidence = Evidence(known.numbers, configs, configs, health=known.health)
+            outcome = replace(reading.judged(evidence, claim.id), profile=PAPER)
             where = f"at the paper's scale ({setting(configs)})"
             if outcome.parts:
                 measures = f"{where}: {outcome.measured}"

@@ -17,6 +17,7 @@ from papers import STUDIES
 from papers.kit import store
 from papers.kit.claims import check
 from papers.kit.parameters import parameters
+from tests.helpers.expect import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
@@ -139,6 +140,12 @@ def test_a_parameters_cell_follows_its_study(driver, small, monkeypatch):
         'device = "auto"  # "auto", "cpu" or "cuda"',
         "recompute = False  # compute even what is stored",
     ]
+
+
+def test_a_sentence_about_a_number_that_is_not_stored_is_refused(driver):
+    words = "execute: there is no number of np_workshop 'hard.late_f'; nearest: *hard.f."
+    role = "the value {result}`np_workshop/hard.late_f:.2f`"
+    refuses(words, driver.with_numbers, role, error=driver.NotebookError)
 
 
 def test_a_name_that_is_no_parameter_is_refused_whoever_executes():

@@ -121,6 +121,9 @@ def test_the_command_lists_claims_and_pandas_alone_says_which_parts_fail(
     assert len(lines) == len(all_claims())
     assert re.match(r"fedsgm/C1 +\w+.*np_workshop/hard.*\)$", lines[0])
     assert "not judged" in counts
+    assert any(re.search(r" not judged +because a run of ", line) for line in lines)
+    assert {*rows.loc[rows["claim"] == "fedsgm/C1", "profile"]} == {"full"}
+    assert {*rows.loc[rows["claim"] == "ssca/C6", "profile"]} == {"paper"}
     assert summary == f"{len(rows)} parts in {path}"
     monkeypatch.chdir(tmp_path)
     exec(snippets()[0])
@@ -161,3 +164,11 @@ def test_the_snippet_of_the_curves_draws_what_the_study_has(monkeypatch):
     for mode in ("hard", "soft"):
         expected = traces[mode].metrics["g"].mean(0)
         np.testing.assert_allclose(drawn[mode], expected, rtol=1e-6)
+
+
+def test_the_snippet_of_a_quantity_computes_the_stored_one(monkeypatch, capsys):
+    curves, quantity = (code for code in snippets() if "np_unified" in code)
+    monkeypatch.chdir(ROOT / "results")
+    exec(curves + quantity, {})
+    computed, stored = map(float, capsys.readouterr().out.split())
+    assert computed == pytest.approx(stored, rel=1e-5)
