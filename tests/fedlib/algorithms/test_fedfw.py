@@ -288,20 +288,6 @@ def test_the_naive_scheme_does_not_leave_the_point_between_the_clients():
     assert np.abs(ends(overwriting, 400)).max() < 1e-3
 
 
-@pytest.mark.weekly
-@pytest.mark.parametrize(
-    ("method", "expected"),
-    [
-        (fl.FedFW, [0.101, 0.529, 0.918]),
-        (fl.FedFWPlus, [0.909, 0.997, 0.999]),
-    ],
-)
-def test_other_methods_leave_it(method, expected):
-    penalties = (0.01, 0.1, 1.0)
-    models = ends([method(lam0) for lam0 in penalties], 500)
-    assert models == pytest.approx(expected, abs=1e-3)
-
-
 @pytest.mark.parametrize(
     "method",
     [

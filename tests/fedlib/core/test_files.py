@@ -11,12 +11,18 @@ CONTENT = {"metrics": {"f": [[1.0, 0.5], [2.0, 0.25]]}}
 CURVES = Format("curves", 2, {1: lambda content: {"metrics": content["metrics"]}})
 
 
-def test_what_is_written_is_read_back_a_line_a_seed(tmp_path):
-    path = tmp_path / "a.json"
-    write_json(path, {**CONTENT, "digest": digest(CONTENT)})
-    assert read_json(path) == {**CONTENT, "digest": digest(CONTENT)}
-    assert "\n   [ 1.0, 0.5 ],\n   [ 2.0, 0.25 ]\n" in path.read_text(encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == json_text(read_json(path))
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.json"
+
+
+def test_what_is_written_is_read_back_a_line_a_seed(path):
+    sealed = {**CONTENT, "digest": digest(CONTENT)}
+    write_json(path, sealed)
+    assert read_json(path) == sealed
+    text = path.read_text(encoding="utf-8")
+    assert "\n   [ 1.0, 0.5 ],\n   [ 2.0, 0.25 ]\n" in text
+    assert text == json_text(sealed)
 
 
 def test_the_digest_is_pinned_and_does_not_depend_on_the_order_of_the_keys():
@@ -24,15 +30,7 @@ def test_the_digest_is_pinned_and_does_not_depend_on_the_order_of_the_keys():
     assert digest({"a": 1})[:12] == "015abd7f5cc5"
 
 
-@pytest.mark.parametrize(
-    "sealed",
-    [
-        {},
-        {"digest": None},
-        {"digest": digest([])},
-        {"digest": ""},
-    ],
-)
+@pytest.mark.parametrize("sealed", [{}, {"digest": None}, {"digest": digest([])}, {"digest": ""}])
 def test_a_file_without_its_digest_is_refused(tmp_path, sealed):
     path = tmp_path / "deep" / "study" / "full" / "a.json"
     path.parent.mkdir(parents=True)
@@ -41,34 +39,39 @@ def test_a_file_without_its_digest_is_refused(tmp_path, sealed):
 
 
 @pytest.mark.parametrize("text", ["[]", "3", '{"schema": 0}', '{"a": 1}', '{"schema": 2}'])
-def test_json_of_another_origin_is_refused(tmp_path, text):
-    (tmp_path / "a.json").write_text(text, encoding="utf-8")
-    refuses("a.json must agree with its digest", read_json, tmp_path / "a.json", CURVES)
+def test_json_of_another_origin_is_refused(path, text):
+    path.write_text(text, encoding="utf-8")
+    refuses("a.json must agree with its digest", read_json, path, CURVES)
 
 
-def test_a_file_of_a_format_is_read_back(tmp_path):
-    write_json(tmp_path / "a.json", CURVES.sealed(CONTENT))
-    content = read_json(tmp_path / "a.json", CURVES)
-    assert content == {
-        "schema": 2,
-        "kind": "curves",
-        **CONTENT,
-        "digest": content["digest"],
-    }
+@pytest.mark.parametrize(
+    ("written", "content"),
+    [
+        (CURVES, CONTENT),
+        (Format("curves", 1), {**CONTENT, "old": True}),  # migrated and sealed anew
+    ],
+)
+def test_a_file_of_a_format_is_read_back(path, written, content):
+    write_json(path, written.sealed(content))
+    sealed = read_json(path, CURVES)
+    assert sealed == CURVES.sealed(CONTENT)
+    assert sealed["schema"] == 2
+    assert sealed["kind"] == "curves"
 
 
-@pytest.mark.parametrize("version", [0, 3, "2", None])
-def test_a_version_without_a_migration_is_refused(tmp_path, version):
-    write_json(tmp_path / "a.json", Format("curves", version).sealed(CONTENT))
-    rule = f"a.json must have version 2 of the format 'curves', got {version!r}"
-    refuses(rule, read_json, tmp_path / "a.json", CURVES)
+VERSION = "a.json must have version 2 of the format 'curves', got"
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    write_json(tmp_path / "a.json", Format("models", 2).sealed(CONTENT))
-    refuses("must be of kind 'curves', got 'models'", read_json, tmp_path / "a.json", CURVES)
-
-
-def test_an_older_version_is_migrated_and_sealed_anew(tmp_path):
-    write_json(tmp_path / "a.json", Format("curves", 1).sealed({**CONTENT, "old": True}))
-    assert read_json(tmp_path / "a.json", CURVES) == CURVES.sealed(CONTENT)
+@pytest.mark.parametrize(
+    ("kind", "version", "words"),
+    [
+        ("curves", 0, f"{VERSION} 0"),
+        ("curves", 3, f"{VERSION} 3"),
+        ("curves", "2", f"{VERSION} '2'"),
+        ("curves", None, f"{VERSION} None"),
+        ("models", 2, "must be of kind 'curves', got 'models'"),
+    ],
+)
+def test_a_file_of_another_format_is_refused(path, kind, version, words):
+    write_json(path, Format(kind, version).sealed(CONTENT))
+    refuses(words, read_json, path, CURVES)
