@@ -116,10 +116,10 @@ def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
         rounds=4,
         seeds=[4],
     )
-    for first, second in together:
-        assert second.config["algorithm"] == alone.config["algorithm"]
-        close(second.state.w[1], alone.state.w[0], 1e-10)
-        curves = second.info | second.metrics
+    for larger, changed in together:
+        assert changed.config["algorithm"] == alone.config["algorithm"]
+        close(changed.state.w[1], alone.state.w[0], 1e-10)
+        curves = changed.info | changed.metrics
         for key, values in (alone.info | alone.metrics).items():
             np.testing.assert_allclose(
                 curves[key][1],
@@ -127,7 +127,7 @@ def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
                 rtol=1e-8,
                 atol=1e-8,
             )
-        assert not smaller or not torch.equal(first.state.w, second.state.w)
+        assert not smaller or not torch.equal(larger.state.w, changed.state.w)
 
 
 def test_penalty_fedavg_equals_its_plain_twin(problem):

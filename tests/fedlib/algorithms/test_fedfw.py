@@ -135,13 +135,12 @@ class ByShare:
     """A schedule whose step and penalty depend on the round and on the share of clients."""
 
     step: float = 1.0
-    growing: float = 1.0
 
     def eta(self, t, share):
         return self.step * share / (t + 1)
 
     def growth(self, t, share):
-        return self.growing * share * t
+        return share * t
 
     def rho(self, t):
         return 1 / t
@@ -288,20 +287,7 @@ def test_the_naive_scheme_does_not_leave_the_point_between_the_clients():
     assert np.abs(ends(overwriting, 400)).max() < 1e-3
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        fl.FedFW,
-        fl.FedFWPlus,
-    ],
-)
-@pytest.mark.parametrize(
-    ("schedule", "words"),
-    [
-        (ByShare(5.0), "schedule.eta(1) must lie in [0, 1], got 2.5."),
-        (ByShare(math.nan), "schedule.eta(1) must lie in [0, 1], got nan."),
-        (ByShare(1.0, math.inf), "schedule.growth(1) must be positive and finite, got inf."),
-    ],
-)
-def test_a_schedule_that_leaves_its_range_is_refused_before_a_run(method, schedule, words):
-    refuses(f"{method.__name__}: {words}", method(1.0, schedule=schedule).init, TASK)
+@pytest.mark.parametrize("method", [fl.FedFW, fl.FedFWPlus])
+def test_a_schedule_that_leaves_its_range_is_refused_before_a_run(method):
+    words = f"{method.__name__}: schedule.eta(1) must lie in [0, 1], got 2.5."
+    refuses(words, method(1.0, schedule=ByShare(5.0)).init, TASK)

@@ -31,8 +31,8 @@ def crossing(problem, ratios):
     for _ in range(60):
         half = (low + high) / 2  # the weight of the second objective, which falls along the front
         w = pareto_point(middle, curvature, double(1 - half, half))
-        first, second = r * problem.mean_losses(w)
-        if second > first:
+        losses = r * problem.mean_losses(w)
+        if losses[1] > losses[0]:
             low = half
         else:
             high = half

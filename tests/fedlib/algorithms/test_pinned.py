@@ -156,8 +156,8 @@ def cases():
     )
     for name, listed in examples().items():
         if isinstance(listed[0].problem, VerticalProblem):
-            first, *further = listed
-            listed = (Example(first.algorithm, on_paper), *further)  # the network of the paper
+            example, *further = listed
+            listed = (Example(example.algorithm, on_paper), *further)  # the network of the paper
         for i, (algorithm, problem) in enumerate(listed):
             yield f"{name} {i}", algorithm, problem
         algorithm, problem = listed[0]

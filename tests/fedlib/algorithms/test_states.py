@@ -40,8 +40,8 @@ def kinds(state):
 
 @pytest.mark.parametrize(("method", "problem"), CASES)
 def test_a_round_keeps_the_shapes_and_the_types_of_the_state(method, problem):
-    ((before, _, after, _),) = walk(method, problem, 1)
-    assert kinds(after) == kinds(before)
+    ((state, _, next_state, _),) = walk(method, problem, 1)
+    assert kinds(next_state) == kinds(state)
 
 
 @pytest.mark.parametrize("name", ["SSCA", "VerticalSSCA"])

@@ -89,11 +89,6 @@ def test_contraction_and_variance_by_hand(wire, contraction, variance):
     assert wire.variance(12) == (None if variance is None else pytest.approx(variance))
 
 
-def test_the_contraction_of_top_k_is_tight_for_equal_entries():
-    x = torch.ones(30).double()
-    assert ((TopK(0.1)(x) - x) ** 2).sum() == pytest.approx(0.9 * 30)
-
-
 def test_rounding_is_round_to_nearest_even_in_binary():
     x = torch.tensor([1.25, 1.75, -1.25, 1.0, 3.5, 0.0])
     assert Rounding(1)(x).tolist() == [1.0, 2.0, -1.0, 1.0, 4.0, 0.0]

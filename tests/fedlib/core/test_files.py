@@ -63,7 +63,7 @@ VERSION = "a.json must have version 2 of the format 'curves', got"
 
 
 @pytest.mark.parametrize(
-    ("kind", "version", "words"),
+    ("name", "version", "words"),
     [
         ("curves", 0, f"{VERSION} 0"),
         ("curves", 3, f"{VERSION} 3"),
@@ -72,6 +72,6 @@ VERSION = "a.json must have version 2 of the format 'curves', got"
         ("models", 2, "must be of kind 'curves', got 'models'"),
     ],
 )
-def test_a_file_of_another_format_is_refused(path, kind, version, words):
-    write_json(path, Format(kind, version).sealed(CONTENT))
+def test_a_file_of_another_format_is_refused(path, name, version, words):
+    write_json(path, Format(name, version).sealed(CONTENT))
     refuses(words, read_json, path, CURVES)

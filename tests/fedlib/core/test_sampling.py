@@ -108,22 +108,6 @@ def test_distinct_numbers_are_distinct_and_as_likely():
     assert (crowded.flatten().bincount(minlength=40) - 500).abs().max() < 100
 
 
-def test_minibatches_cover_the_rows_of_their_own_client_and_no_others():
-    draw = draw_round(
-        PROBLEM,
-        rounds_of(2),
-        participants=5,
-        local_steps=40,
-        batch_size=2,
-        value_batch_size=60,
-    )
-    largest = torch.tensor(SIZES)[draw.participants] - 1
-    for numbers, shape in ((draw.batches, (5, 40, 2)), (draw.values, (5, 60))):
-        assert numbers.shape == shape
-        assert torch.equal(numbers.flatten(1).amax(1), largest)
-        assert numbers.min() == 0
-
-
 @pytest.mark.parametrize(
     ("size", "count"),
     [

@@ -95,12 +95,6 @@ def test_a_trace_of_an_older_version_is_migrated(trace, path, monkeypatch):
     assert migrated.config == trace.config
 
 
-def test_a_trace_of_an_older_version_without_migration_is_refused(trace, path, monkeypatch):
-    trace.save(path)
-    monkeypatch.setattr("fedlib.core.trace.FORMAT", files.Format("trace", 3, {2: rename_back}))
-    refuses("store: a.json must have version 3 of the format 'trace', got 1", Trace.load, path)
-
-
 def test_late_is_the_mean_of_the_last_starts_of_rounds(trace):
     curve = np.arange(12.0).reshape(1, 12)
     counted = Trace(

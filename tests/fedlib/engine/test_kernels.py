@@ -181,9 +181,9 @@ LAYERS = 2 * SIZE + CLASSES
 
 def layers(errors, rows):
     """The gradients of two layers and a bias, joined for each client."""
-    first = gradients(errors, rows).flatten(1)
-    second = gradients(rows, errors).flatten(1)
-    return torch.cat([first, errors.sum(1), second], 1)
+    top = gradients(errors, rows).flatten(1)
+    bottom = gradients(rows, errors).flatten(1)
+    return torch.cat([top, errors.sum(1), bottom], 1)
 
 
 def step(u, errors, rows):

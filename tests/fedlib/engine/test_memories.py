@@ -238,12 +238,12 @@ def test_a_round_that_reads_what_it_has_stored_copies(copied_and_changed):
 
 
 def test_memories_that_change_their_field_are_copied():
-    first = normal(4, 3)
-    second = normal(4, 3)
-    rows = PostponedRows(first, torch.tensor([2]), torch.ones(1, 3).double())
-    stays, moves = memories.name_changes((first, second), (rows, rows))
+    x = normal(4, 3)
+    y = normal(4, 3)
+    rows = PostponedRows(x, torch.tensor([2]), torch.ones(1, 3).double())
+    stays, moves = memories.name_changes((x, y), (rows, rows))
     assert isinstance(stays, memories.ChangedRows)
-    expected = first.clone()
+    expected = x.clone()
     expected[2] = 1
     assert torch.equal(moves, expected)
 

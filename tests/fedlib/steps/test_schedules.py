@@ -1,5 +1,6 @@
 """Step sizes that fall with the round."""
 
+import math
 from dataclasses import dataclass, replace
 
 import pytest
@@ -94,7 +95,9 @@ class Shared:
     [
         ({"step": 2.0}, "M: schedule.eta(1) must lie in [0, 1], got 2.0."),
         ({"step": -1.0}, "M: schedule.eta(1) must lie in [0, 1], got -1.0."),
+        ({"step": math.nan}, "M: schedule.eta(1) must lie in [0, 1], got nan."),
         ({"less": 1.0}, "M: schedule.growth(1) must be positive, got 0.0."),
+        ({"less": -math.inf}, "M: schedule.growth(1) must be positive and finite, got inf."),
     ],
 )
 def test_a_schedule_is_checked_at_the_share_of_the_clients(changes, words):

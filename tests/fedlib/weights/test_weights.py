@@ -164,3 +164,18 @@ def test_what_is_not_finite_stays_in_its_own_problem():
     for x in (descend(G, w, w[:, 0], 10), min_norm(G), program(G, w, torch.zeros_like(w))):
         assert torch.isfinite(x[0]).all()
         assert torch.isnan(x[1]).all()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        FindWeights(),
+        MinNorm(),
+        FixedWeights((2.0, 1.0)),
+        Preference(ratios=(2.0, 1.0)),
+    ],
+)
+def test_weights_stay_on_the_device_of_the_matrix(rule):
+    meta = torch.device("meta")  # torch joins none of its tensors with one of the CPU
+    for result in rule(torch.ones(2, 2, device=meta), torch.ones(2, device=meta)):
+        assert result.device == meta
