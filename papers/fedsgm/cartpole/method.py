@@ -234,7 +234,7 @@ class PolicyFedSGM(checks.Checked):
         def product(v: Tensor) -> Tensor:  # (F + damping I) v
             change = sim.policy_change(w, v, curvature_states)  # J v
             weighed = sim.head.fisher(outputs_before, change)
-            _, pull_back = vjp(lambda u: sim.policy(u, curvature_states), w)
+            pull_back = vjp(lambda u: sim.policy(u, curvature_states), w)[1]
             curved: Tensor = pull_back(weighed / len(weighed))[0]
             return curved + self.damping * v
 

@@ -9,6 +9,7 @@ are compressed like those of FedSGM.
 from papers.fedsgm.np_protocol import claims
 from papers.fedsgm.np_protocol.quantities import derive
 from papers.fedsgm.np_protocol.runs import specs
+from papers.fedsgm.np_unified.runs import SWEEPS
 from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
@@ -27,12 +28,7 @@ PARAMETERS = parameters(
     beta=("sharpness of soft switching", 40.0),
     betas=("sharpnesses of the sweep", (20.0, 80.0, 120.0, 400.0, 4000.0), (20.0,)),
     end_betas=("sharpnesses with all clients", (20.0, 4000.0), (20.0,)),
-    participants=("clients a round", 10),
-    participations=("clients a round in the sweep", (2, 5, 15), (5,)),
-    local_steps=("local steps E", 5),
-    local_steps_sweep=("local steps in the sweep", (1, 2, 10, 20), (1,)),
-    fraction=("K/d of Top-K, uplink and downlink", 0.1),
-    fractions=("K/d in the sweep", (0.04, 0.25, 0.5, 1.0), (1.0,)),
+    **SWEEPS,
     rhos=("penalties of Penalty-FedAvg", (0.001, 0.5, 2.0, 20.0, 100.0), (0.5, 20.0)),
     penalty_lrs=(
         "the step of each penalty, which tuning picks",

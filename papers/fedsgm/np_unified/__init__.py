@@ -2,7 +2,7 @@
 
 from papers.fedsgm.np_unified import claims
 from papers.fedsgm.np_unified.quantities import derive
-from papers.fedsgm.np_unified.runs import specs
+from papers.fedsgm.np_unified.runs import SWEEPS, specs
 from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
@@ -23,12 +23,7 @@ PARAMETERS = parameters(
     tolerance=("switching threshold and level of the constraint, epsilon", claims.EPSILON),
     beta=("sharpness of soft switching", 40.0),
     betas=("sharpnesses of the sweep", (20.0, 80.0, 120.0, 400.0, 4000.0), (20.0, 400.0)),
-    participants=("clients a round", 10),
-    participations=("clients a round in the sweep", (2, 5, 15), (5,)),
-    local_steps=("local steps E", 5),
-    local_steps_sweep=("local steps in the sweep", (1, 2, 10, 20), (1,)),
-    fraction=("K/d of Top-K, uplink and downlink", 0.1),
-    fractions=("K/d in the sweep", (0.04, 0.25, 0.5, 1.0), (1.0,)),
+    **SWEEPS,
     rhos=("penalties of Penalty-FedAvg", claims.RHOS, (0.5, 20.0)),
     fresh=("splits that judge claim C26 alone", tuple(range(9200, 9520)), (100, 101)),
     many=("whether the settings that the paper leaves open are run", True, False),

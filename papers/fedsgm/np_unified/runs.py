@@ -55,6 +55,16 @@ PAPER: Defaults = {
     "splits": "first ten",  # of all runs but those that judge a claim alone
 }
 
+#: What both studies of these figures vary, as `parameters` takes it.
+SWEEPS: dict[str, tuple[Any, ...]] = {
+    "participants": ("clients a round", 10),
+    "participations": ("clients a round in the sweep", (2, 5, 15), (5,)),
+    "local_steps": ("local steps E", 5),
+    "local_steps_sweep": ("local steps in the sweep", (1, 2, 10, 20), (1,)),
+    "fraction": ("K/d of Top-K, uplink and downlink", 0.1),
+    "fractions": ("K/d in the sweep", (0.04, 0.25, 0.5, 1.0), (1.0,)),
+}
+
 
 def defaults(p: Params) -> Defaults:
     """The labels of runs and quantities, each with its usual value; None where there is none."""

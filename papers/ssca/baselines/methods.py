@@ -22,26 +22,27 @@ class State(NamedTuple):
     v: Vector
 
 
-def start(problem: Problem) -> State:
-    """The problem's start, at rest."""
-    begin = Iterate.start(problem)
-    return State(begin.w, begin.t, torch.zeros_like(begin.w))
+class Momentum:
+    """The rounds of a form of SGD, whose server adds `beta` times the last change of the model."""
 
+    beta: float
 
-def pushed(
-    fed: Federation,
-    state: State,
-    stepped: Iterate,
-    beta: float,
-) -> State:
-    """The state after v <- beta v + (the step of SGD), w <- project(w - v)."""
-    v = beta * state.v + (state.w - stepped.w)
-    return State(fed.project(state.w - v), stepped.t, v)
+    def init(self, problem: Problem) -> Any:
+        """Start at rest."""
+        begin: Iterate = super().init(problem)  # type: ignore[misc]
+        return State(begin.w, begin.t, torch.zeros_like(begin.w))
+
+    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+        """Make a round of SGD; v <- beta v + (its step), w <- project(w - v)."""
+        start = Iterate(state.w, state.t)
+        stepped, info = super().round(fed, start, draw)  # type: ignore[misc]
+        v = self.beta * state.v + (state.w - stepped.w)
+        return State(fed.project(state.w - v), stepped.t, v), info
 
 
 @dataclass(frozen=True)
-class MomentumSGD(MiniBatchSGD):
-    """Mini-batch SGD whose server adds `beta` times the last change of the model.
+class MomentumSGD(Momentum, MiniBatchSGD):
+    """Mini-batch SGD with momentum.
 
     Parameters
     ----------
@@ -50,24 +51,9 @@ class MomentumSGD(MiniBatchSGD):
 
     beta: Share = 0.5
 
-    def init(self, problem: Problem) -> Any:
-        """Start at rest."""
-        super().init(problem)
-        return start(problem)
-
-    def round(
-        self,
-        fed: Federation,
-        state: Any,
-        draw: Draw,
-    ) -> tuple[Any, Info]:
-        """Make a round of SGD, and go on with the last change."""
-        stepped, info = super().round(fed, Iterate(state.w, state.t), draw)
-        return pushed(fed, state, stepped, self.beta), info
-
 
 @dataclass(frozen=True)
-class VerticalMomentumSGD(VerticalSGD):
+class VerticalMomentumSGD(Momentum, VerticalSGD):
     """The same where features are split.
 
     Parameters
@@ -76,18 +62,3 @@ class VerticalMomentumSGD(VerticalSGD):
     """
 
     beta: Share = 0.5
-
-    def init(self, problem: Problem) -> Any:
-        """Start at rest."""
-        super().init(problem)
-        return start(problem)
-
-    def round(
-        self,
-        fed: Federation,
-        state: Any,
-        draw: Draw,
-    ) -> tuple[Any, Info]:
-        """Make a round of SGD, and go on with the last change."""
-        stepped, info = super().round(fed, Iterate(state.w, state.t), draw)
-        return pushed(fed, state, stepped, self.beta), info

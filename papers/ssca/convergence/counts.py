@@ -272,7 +272,7 @@ def megabits(trace: Trace, p: Params) -> dict[str, Number]:
 
 def bits_off(traces: Traces, p: Params) -> Iterator[Row]:
     """By how many bits, at most, uploads and downloads of an algorithm's runs are off the table."""
-    off = defaultdict(list)
+    off: defaultdict[int, list[int]] = defaultdict(list)
     for trace in traces.values():
         labels = labels_of(trace)
         if labels["start"] != "usual" or labels["method"] not in ("ssca", "limit"):
