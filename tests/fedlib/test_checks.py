@@ -14,9 +14,8 @@ from torch import Tensor
 
 import fedlib as fl
 from fedlib import checks
-from fedlib.checks import SOME, Count, Nonnegative, Positive, Share, Takes, Threshold, Whole
+from fedlib.checks import SOME, Count, Positive, Share, Takes, Threshold
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.problem import ConvexSet
 from fedlib.sets.blocks import Blocks, PerClient
 from fedlib.steps.switching import Switch
 from fedlib.testing.examples import divided_features, examples, wire_formats
@@ -42,62 +41,24 @@ NOT_A_NUMBER = [
     np.array(1.0),
 ]
 GOOD = [
-    (bool, [True, np.True_]),
-    (int, [0, -3, np.int8(2)]),
-    (
-        float,
-        [
-            0,
-            1.5,
-            np.float32(2),
-            Fraction(1, 2),
-            torch.tensor(math.nan),
-        ],
-    ),
+    (bool, [np.True_]),
+    (int, [-3, np.int8(2)]),
+    (float, [1, np.float32(2), Fraction(1, 2), torch.tensor(math.nan)]),
     (str, ["", np.str_("b")]),
-    (Positive, [1, 1e-300]),
-    (Nonnegative, [0]),
-    (Share, [1, 0.1]),
-    (Threshold, [math.inf, -5, np.float64("inf")]),
-    (Count, [1, np.uint8(1)]),
-    (Whole, [0]),
-    (Count | None, [None, 3]),
-    (
-        float | tuple[float, ...],
-        [1, (), (1.0, 2)],
-    ),
-    (Literal["a", 1], ["a", 1]),
-    (tuple[int, str], [(1, "a")]),
+    (Share, [1]),
+    (Threshold, [math.inf, np.float64("inf")]),
+    (Count | None, [None, np.uint8(1)]),
+    (float | tuple[float, ...], [1, ()]),
+    (Literal["a", 1], [1]),
     (tuple[()], [()]),
-    (tuple, [(), (1, "a")]),
-    (Annotated[tuple[int, ...], SOME], [(1,)]),
+    (tuple, [(1, "a")]),
     (Annotated[float, "a note"], [1.0]),
-    (set[str], [{"a"}]),
-    (
-        Sequence[int],
-        [[1], (1,), range(3)],
-    ),
-    (Mapping[str, int], [{}, {"a": 1}]),
-    (
-        Callable[[int], int],
-        [abs, int, fl.Hard()],
-    ),
+    (Sequence[int], [[1], range(3)]),
+    (Callable[[int], int], [abs, int, fl.Hard()]),
     (type[int], [int]),
-    (
-        Float[Tensor, "N d"],
-        [
-            torch.ones(2, 3),
-            torch.ones(0, 1).double(),
-        ],
-    ),
-    (
-        Int[Tensor, "N"] | tuple[()],
-        [(), TWO.long()],
-    ),
-    (Switch, [fl.Hard(), fl.Soft(1.0)]),
-    (ConvexSet, [fl.Ball(1.0)]),
-    (Algorithm, [fl.FedAvg(0.1, 1, 1)]),
-    (Named, [{"a": 1}, 3]),  # not looked at
+    (Float[Tensor, "N d"], [torch.ones(0, 1).double()]),
+    (Int[Tensor, "N"] | tuple[()], [(), TWO.long()]),
+    (Named, [3]),  # not looked at
     (Weak, [3]),
 ]
 BAD = [

@@ -92,23 +92,6 @@ def test_parameters_of_another_shape_are_refused():
         refuses("apply: w must be a * of floats of * got", apply, w, torch.zeros(1, 5))
 
 
-def test_tied_parameters_are_one():
-    module = nn.Sequential(
-        nn.Linear(3, 3, bias=False),
-        nn.ReLU(),
-        nn.Linear(3, 3, bias=False),
-    )
-    module[2].weight = module[0].weight
-    w0, apply = models.ravel(module)
-    assert w0.shape == (9,)
-    matrix = 2 * w0.view(3, 3).T
-    x = torch.ones(2, 3)
-    assert torch.equal(
-        apply(2 * w0, x),
-        torch.relu(x @ matrix) @ matrix,
-    )
-
-
 TWO_DTYPES = nn.Sequential(
     nn.Linear(2, 2),
     nn.Linear(2, 2).double(),
@@ -130,6 +113,9 @@ REFUSED = [
         "got 'dropout in LSTM",
         nn.LSTM(2, 2, num_layers=2, dropout=0.5),
     ),
+    ("Embedding'; leave out sparse", nn.Embedding(6, 3, sparse=True)),
+    ("Embedding'; leave out max_norm", nn.Embedding(6, 3, max_norm=0.5)),
+    ("EmbeddingBag'; leave out scale_grad", nn.EmbeddingBag(6, 3, scale_grad_by_freq=True)),
     ("have trainable parameters, got 'none'; call requires_grad_()", nn.ReLU()),
     ("one dtype, got 'torch.float32 and torch.float64'", TWO_DTYPES),
 ]

@@ -227,25 +227,16 @@ class Loose:
     """Fields that a whole number may stand in."""
 
     rate: float = 1
-    power: checks.Positive = 2
     bound: checks.Positive | None = 3
     either: int | float = 4
     steps: int = 5
-    flag: bool = True
     never: float | None = None
-    listed: float | tuple[float, ...] = (1, 2)
     wide: float = field(default=1, metadata={"shape": True})
 
 
 def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
-    declared = {"rate": 1, "power": 2, "bound": 3}
-    assert floats(Loose()) == declared
-    assert floats(Loose(either=0.5, listed=6)) == {
-        **declared,
-        "either": 0.5,
-        "listed": 6,
-    }
-    assert "switch.beta" in floats(SGM)
+    assert floats(Loose()) == {"rate": 1, "bound": 3}
+    assert "either" in floats(Loose(either=0.5))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import torch
 from fedlib import data
 from fedlib.core.problem import Batch
 from fedlib.problems import neyman_pearson, quadratics
-from tests.helpers import plain
 from tests.helpers.expect import close, refuses
 from tests.helpers.problems import batches, np_problem
 from tests.helpers.randoms import generator
@@ -58,19 +57,13 @@ def test_features_have_the_training_rows_statistics():
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_losses_and_gradients_are_the_means_over_the_two_classes(label):
+def test_losses_are_the_means_over_the_two_classes(label):
     w = torch.linspace(-1, 1, 30).double()
-    direction = torch.eye(2).double()[label]
     for client in batches(PROBLEM):
-        features, y, shares = client.data
+        features, y, _ = client.data
         z = features @ w
         phi = torch.log1p(torch.exp(z)) - y * z
-        close(
-            PROBLEM.losses(w, client)[label],
-            phi[y == label].mean(),
-        )
-        slope = plain.gradient(w, features, y, shares, label)
-        close(PROBLEM.gradient(w, client, direction), slope)
+        close(PROBLEM.losses(w, client)[label], phi[y == label].mean())
 
 
 def test_a_minibatch_is_unbiased_even_if_a_class_is_missing_in_it():

@@ -251,21 +251,6 @@ def test_what_is_no_function_of_its_parameters_is_one_sentence(words, module):
     refuses(f"module*{words}", make, module)
 
 
-OPTIONS = [
-    {"sparse": True},
-    {"max_norm": 0.5},
-    {"scale_grad_by_freq": True},
-]
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("layer", [nn.Embedding, nn.EmbeddingBag])
-def test_options_of_embeddings(layer, option):
-    (name,) = option
-    module = layer(6, 3, **option)
-    refuses(f"{layer.__name__}'; leave out {name}", fl.models.ravel, module)
-
-
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("norm", ["weight_norm", "spectral_norm"])
 def test_the_old_norms_name_the_new_ones(norm):

@@ -141,30 +141,6 @@ def test_heldout_rows_may_be_a_stream_and_have_the_dtypes_of_the_clients():
     )
 
 
-WIDTHS = [
-    (
-        torch.ones(2, k),
-        torch.ones(2),
-    )
-    for k in (1, 2)
-]
-UNREADABLE = [
-    ("have rows, got 0", Stream([])),
-    (
-        "have samples that can be stacked, but failed: stack expects",
-        Computed(lambda k: (torch.ones(k + 2), 1.0)),
-    ),
-    ("have samples that can be stacked", Computed(lambda _: (object(), 1.0))),
-    ("have samples that can be stacked", DataLoader(Stream(WIDTHS), batch_size=None)),
-    ("give its samples, but failed: division", Computed(lambda k: 1 / (k - 2))),
-]
-
-
-@pytest.mark.parametrize(("words", "source"), UNREADABLE)
-def test_a_source_that_cannot_be_read_is_one_sentence(words, source):
-    refuses(f"from_clients: client 1 must {words}", make, (X, Y), source)
-
-
 def test_a_sampler_without_an_end_is_refused(monkeypatch):
     monkeypatch.setattr("fedlib.problems.datasets.MOST_SAMPLES", 100)
     loader = DataLoader(WHOLE, sampler=Endless(WHOLE))
@@ -274,7 +250,22 @@ def test_whole_numbers_beside_the_floats_of_others_stay_what_they_are(position):
     )
 
 
+WIDTHS = [
+    (
+        torch.ones(2, k),
+        torch.ones(2),
+    )
+    for k in (1, 2)
+]
 CLIENTS = [
+    ("have rows, got 0", Stream([])),
+    (
+        "have samples that can be stacked, but failed: stack expects",
+        Computed(lambda k: (torch.ones(k + 2), 1.0)),
+    ),
+    ("have samples that can be stacked", Computed(lambda _: (object(), 1.0))),
+    ("have samples that can be stacked", DataLoader(Stream(WIDTHS), batch_size=None)),
+    ("give its samples, but failed: division", Computed(lambda k: 1 / (k - 2))),
     ("be 2 tensors: inputs, target, got 3; name further ones", (X, Y, Y)),
     ("be 2 tensors: inputs, target, got 1", (X,)),
     ("be a tuple (inputs, target), a dict, a Dataset or a DataLoader, got", X),
@@ -286,7 +277,7 @@ CLIENTS = [
 
 
 @pytest.mark.parametrize(("words", "client"), CLIENTS)
-def test_a_client_of_another_form_is_told_the_forms(words, client):
+def test_a_client_of_another_form_is_one_sentence(words, client):
     refuses(f"from_clients: client *1* must {words}", make, (X, Y), client, error=ERRORS)
 
 

@@ -9,8 +9,7 @@ from fedlib.core import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.testing.contract import messages
 from fedlib.vertical import Partition
-from tests.helpers.divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
-from tests.helpers.rounds import walk
+from tests.helpers.divided import ALL, FREE, NORM, B, J, L, by_name, general, tapped, task
 
 
 def sent_by(method, problem):
@@ -84,15 +83,6 @@ def test_the_messages_of_a_round_are_those_of_the_table(method, head):
         for m in sent
     ] == table
     assert all(m.bits == 32 * (m.floats + m.indices) for m in sent)
-
-
-@pytest.mark.parametrize("method", ALL, **by_name)
-def test_bits(method):
-    problem = task(5)
-    ((*_, info),) = walk(method, problem, 1)
-    assert info["bits_down"] == 32 * (5 * (L * J + B) + K * J)
-    assert info["bits_up"] == 32 * (problem.dim + (method is NORM))
-    assert info["bits_between"] == 32 * 5 * 4 * B * J
 
 
 def test_a_client_of_its_own_sends_to_nobody_else():

@@ -7,22 +7,15 @@ import torch
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
-from fedlib.steps import PowerLaw
 from fedlib.vertical import Partition, contiguous, vertical
 from papers.ssca.network import vertical_network
 from tests.helpers.divided import (
     ALL,
     FREE,
     NORM,
-    SGD,
-    B,
-    J,
-    K,
-    batch_of,
     by_name,
     general,
     network,
-    tapped,
     task,
 )
 from tests.helpers.expect import close, refuses
@@ -86,40 +79,6 @@ def test_equals_the_horizontal_algorithm_with_constraints_of_the_problem(
     moved(replace(FREE, ridge=0.0), general(clients), 1)  # without constraints: the objective alone
 
 
-@pytest.mark.parametrize("closed", [True, False])
-def test_what_is_sent_up_is_the_gradient(closed):
-    problem = task(4)
-    if not closed:
-        form = replace(problem.composite, outer_pullback=None, inner_pullback=None)
-        problem = replace(problem, composite=form)
-    draw = SGD.draw(problem, seeded(2, "rounds"))
-    seen = tapped(problem, SGD, problem.w0, draw)
-    batch = batch_of(problem, draw.batches[0, 0])
-    gradient = torch.func.grad(lambda w: B * problem.losses(w, batch)[0])(problem.w0)
-    of_head, values = seen["client 1", "server", "gradient of the head"]
-    close(of_head[0], gradient[J * K :])
-    assert values.numel() == 0
-    columns = gradient[: J * K].view(J, K)
-    for number, block in enumerate(contiguous(K, 4), 1):
-        (sent,) = seen[f"client {number}", "server", "gradient of the block"]
-        close(sent[0], columns[:, block].flatten())
-
-
-def test_the_sums_of_values_are_the_losses():
-    problem = task(4)
-    draw = NORM.draw(problem, seeded(0, "rounds"))
-    _, values = tapped(problem, NORM, problem.w0, draw)[
-        "client 1", "server", "gradient of the head"
-    ]
-    close(
-        values / B,
-        problem.losses(
-            problem.w0,
-            batch_of(problem, draw.batches[0, 0]),
-        ),
-    )
-
-
 def test_a_batch_is_common_distinct_and_uniform():
     problem = task(2)
     rng = seeded(0, "rounds")
@@ -133,28 +92,6 @@ def test_a_batch_is_common_distinct_and_uniform():
     assert draw.batches.shape == (1, 1, 60)
     assert times.sum() == 2000 * 60  # distinct rows
     assert (times / 2000 - 0.2).abs().max() < 0.04  # standard deviation 0.009
-
-
-def test_the_cost_falls_and_the_constraint_is_met():
-    steps = {
-        "rho": PowerLaw(0.9, 0.3),
-        "gamma": PowerLaw(0.9, 0.6),
-        "batch_size": 100,
-    }
-    options = {"rounds": 100, "evaluate_every": 100, "progress": False}
-    free = fl.run(
-        replace(FREE, **steps),
-        task(4),
-        **options,
-    )
-    norm = fl.run(replace(NORM, **steps), task(4), **options)
-    start, end = free.metrics["cost"][0]
-    assert end < 0.5 < 2 < start
-    assert norm.metrics["cost"][0, -1] == pytest.approx(
-        0.5,
-        abs=0.05,
-    )
-    assert norm.info["slack"][0, 0, -1] < 1e-3
 
 
 def test_partition_cuts_and_joins():
