@@ -155,12 +155,12 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.numbers_only:
         for study in chosen(given.study):
             found = study.settle(given.profile)
-            say_numbers(study.name, "*", found)
+            say_numbers(study.name, "computed nothing", found)
     elif given.store or given.missing:
         options = {"device": given.device, "recompute": given.store, "runs": given.runs}
         for study in chosen(given.study):
             found = study.reproduce(given.profile, **options, settle=not given.runs_only)
-            say_numbers(study.name, given.runs, found)
+            say_numbers(study.name, f"stored the runs {given.runs}", found)
     else:
         from papers.kit.reproduce import check_study
 
@@ -184,10 +184,10 @@ def chosen(study: str) -> list[Study]:
     return [*papers.STUDIES.values()] if study == "all" else [papers.STUDIES[study]]
 
 
-def say_numbers(name: str, runs: str, numbers: Mapping[str, object] | None) -> None:
-    """Whether the numbers of a study were derived."""
+def say_numbers(name: str, done: str, numbers: Mapping[str, object] | None) -> None:
+    """Say what was done, and whether the numbers of a study were derived."""
     if numbers is None:
-        print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
+        print(f"{name}: {done}; its numbers are derived when all its runs are stored")
     else:
         place = os.path.relpath(results_dir() / f"{name}.json")
         print(f"{name}: {len(numbers)} numbers stored in {place}")

@@ -32,7 +32,7 @@ def faults(study, profile="full"):
     for name, spec in specs.items():
         run = store.read_run(store.run_path(study.name, profile, name))
         sentences += [f"{study.name}/{name}: {fault}" for fault in undeclared(spec, run)]
-    if "numbers" in declared:
+    if "numbers" in declared and not sentences:
         sentences += [f"{study.name}/numbers: {fault}" for fault in underived(study, profile)]
     return sentences
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,17 @@ def test_everything_stored_of_a_study_stands_together(study, profile):
     wrong = stored.faults(study, profile)
     counts = Counter(sentence.partition(": ")[2][:40] for sentence in wrong)
     assert not wrong, f"{len(wrong)} in {study.name}: {wrong[:3]}; counts {counts}"
+
+
+def test_a_setting_that_changed_is_a_fault_of_every_run():
+    def longer(p):
+        return {
+            name: replace(spec, rounds=spec.rounds + 1) for name, spec in WORKSHOP.specs(p).items()
+        }
+
+    wrong = stored.faults(replace(WORKSHOP, specs=longer))
+    assert len(wrong) == len(WORKSHOP.specs(WORKSHOP.resolve("full")))
+    assert all("its configuration changed; reproduce it" in sentence for sentence in wrong)
 
 
 def test_nothing_else_is_among_the_results():

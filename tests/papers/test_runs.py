@@ -68,6 +68,9 @@ def test_it_finds_what_is_shorter_than_the_paper_and_its_cost():
 
 
 def test_groups_of_a_profile_are_listed_until_they_are_stored(toy, capsys):
+    assert main(["reproduce", toy.name, "--profile", "paper", "--numbers-only"]) == 0
+    said = capsys.readouterr().out
+    assert "computed nothing; its numbers are derived when all its runs are stored" in said
     groups = to_do([toy], "paper")
     assert {group["runs"] for group in groups} == {"soft_lr0.1,soft_lr1", "hard_lr1"}
     assert [group["study"] for group in groups] == [toy.name] * 2
