@@ -314,12 +314,7 @@ def test_beyond_the_ends_of_a_range(interval, value, ends):
 
 
 def test_the_ends_belong_to_a_range():
-    for value in (
-        0,
-        1,
-        np.float32(0.5),
-        torch.tensor(7.5),
-    ):  # a tensor is not looked at
+    for value in (0, 1, np.float32(0.5), torch.tensor(7.5)):  # a tensor is not looked at
         checks.in_range("A", "x", value, 0, 1)
     checks.count("A", "n", 4, 1, 4)
     checks.count("A", "n", 0, low=0)

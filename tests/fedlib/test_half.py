@@ -22,23 +22,11 @@ def several(dtype):
 
 METHODS = [
     (
-        fl.FedSGM(
-            0.1,
-            2,
-            2,
-            0.05,
-            uplink=fl.Rounding(3),
-        ),
+        fl.FedSGM(0.1, 2, 2, 0.05, uplink=fl.Rounding(3)),
         constrained,
     ),
     (
-        fl.FedSGM(
-            0.1,
-            2,
-            2,
-            0.05,
-            uplink=fl.Rounding(20),
-        ),
+        fl.FedSGM(0.1, 2, 2, 0.05, uplink=fl.Rounding(20)),
         constrained,
     ),  # more than there are
     (fl.FedCMOO(0.1, 2, 2), several),
@@ -78,26 +66,12 @@ def test_methods_run_close_to_float32(method, make, dtype):
 @pytest.mark.parametrize("order", ["block", "row", "column"])
 def test_sketches_of_short_floats_are_close_to_those_of_float32(order, dtype):
     sketch = compress.LowRank(1.0, order=order)
-    x = torch.randn(
-        3,
-        10,
-        generator=generator(0),
-    ).to(dtype)
-    noise = sketch.draw(
-        1,
-        3,
-        10,
-        generator(1),
-    ).squeeze(0)
+    x = torch.randn(3, 10, generator=generator(0)).to(dtype)
+    noise = sketch.draw(1, 3, 10, generator(1)).squeeze(0)
     short = sketch(x, noise)
     exact = sketch(x.float(), noise)
     assert short.dtype == dtype
-    torch.testing.assert_close(
-        short.float(),
-        exact,
-        rtol=0.05,
-        atol=0.05,
-    )
+    torch.testing.assert_close(short.float(), exact, rtol=0.05, atol=0.05)
     message = sketch.encode(short, noise)
     received = sketch.decode(message, short, noise)
     torch.testing.assert_close(

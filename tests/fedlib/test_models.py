@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from torch.func import grad, vmap
+from torch.func import grad
 from torch.nn.utils import parametrizations, parametrize, prune
 
 from fedlib import models
@@ -27,10 +27,7 @@ MODULES = {
     ),
     "batch statistics": lambda: nn.Sequential(
         nn.Linear(5, 2),
-        nn.BatchNorm1d(
-            2,
-            track_running_stats=False,
-        ),
+        nn.BatchNorm1d(2, track_running_stats=False),
     ),
 }
 
@@ -50,23 +47,6 @@ def test_ravel_is_the_module_at_w0_and_elsewhere(module):
     assert torch.equal(models.ravel(module)[0], w0)  # the module itself is left alone
     nn.utils.vector_to_parameters(w, module.parameters())
     assert torch.equal(elsewhere, module(x))
-
-
-def test_vmap_over_parameters_and_data_is_the_loop(module):
-    w0, apply = models.ravel(module)
-    w = w0 + normal(4, len(w0))
-    x = normal(4, 7, 5)
-    outputs = torch.stack([apply(*pair) for pair in zip(w, x, strict=True)])
-    torch.testing.assert_close(
-        vmap(apply)(w, x),
-        outputs,
-    )
-    slope = grad(lambda w, x: apply(w, x).square().sum())
-    slopes = torch.stack([slope(*pair) for pair in zip(w, x, strict=True)])
-    torch.testing.assert_close(
-        vmap(slope)(w, x),
-        slopes,
-    )
 
 
 def test_dtype_and_device_follow_w():
@@ -173,10 +153,5 @@ def test_a_mask_as_a_parametrization_keeps_zeros():
     layer = nn.Linear(3, 1)
     parametrize.register_parametrization(layer, "weight", Mask())
     w, apply = models.ravel(layer)
-    slope = grad(
-        lambda w: apply(
-            w,
-            torch.ones(2, 3),
-        ).sum()
-    )(w)
+    slope = grad(lambda w: apply(w, torch.ones(2, 3)).sum())(w)
     assert sorted(slope.tolist()) == [0, 2, 2, 2]

@@ -352,16 +352,7 @@ def check_simplex(w, slack, least=0.0):
 
 @given(st.integers(1, 5), st.integers(1, 6), EXPONENTS, SEEDS)
 def test_minimum_norm_weights_are_optimal(tasks, dim, exponent, seed):
-    G = (
-        gram_of(
-            normal(
-                tasks,
-                dim,
-                seed=seed,
-            )
-        )
-        * 10.0**exponent
-    )
+    G = gram_of(normal(tasks, dim, seed=seed)) * 10.0**exponent
     start = torch.full(
         (tasks,),
         1 / tasks,

@@ -26,12 +26,7 @@ def commit(folder, *files):
         ("add", *files),
         (*author, "commit", "-q", "-m", "x"),
     ):
-        subprocess.run(
-            ("git", *words),
-            cwd=folder,
-            check=True,
-            capture_output=True,
-        )
+        subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True)
 
 
 def found():
@@ -46,14 +41,8 @@ def test_our_own_work_tree_and_whether_it_has_changed(root):
     clean = found()
     assert len(clean["commit"]) == 12
     assert not clean["dirty"]
-    (root / OURS).write_text(
-        "x = 1\n",
-        encoding="utf-8",
-    )
-    assert found() == {
-        "commit": clean["commit"],
-        "dirty": True,
-    }
+    (root / OURS).write_text("x = 1\n", encoding="utf-8")
+    assert found() == {"commit": clean["commit"], "dirty": True}
 
 
 def test_a_repository_that_does_not_hold_our_files_is_not_ours(root):

@@ -35,13 +35,7 @@ FEDAVG = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
 
 
 def quiet(algorithm, problem=np_problem, rounds=30, **options):
-    return fl.run(
-        algorithm,
-        problem,
-        rounds=rounds,
-        progress=False,
-        **options,
-    )
+    return fl.run(algorithm, problem, rounds=rounds, progress=False, **options)
 
 
 def test_metrics_stand_at_the_start_of_their_rounds():
@@ -50,11 +44,7 @@ def test_metrics_stand_at_the_start_of_their_rounds():
     assert trace.metrics["f"][0, 0] == pytest.approx(math.log(2))
     all_rounds = quiet(SGM, rounds=7)
     curve = all_rounds.metrics["f"][:, [0, 3, 6, 7]]
-    np.testing.assert_allclose(
-        trace.metrics["f"],
-        curve,
-        atol=1e-13,
-    )
+    np.testing.assert_allclose(trace.metrics["f"], curve, atol=1e-13)
     assert all_rounds.to_frame()["round"].tolist() == list(range(8))
 
 
@@ -94,19 +84,12 @@ def test_the_last_finite_state_has_the_memories_of_its_round():
     error = diverged([wild, tame], problem)
     assert error.round > 0
     trace = quiet(wild, problem, rounds=error.round)
-    for tensor, seeds in zip(
-        error.state,
-        trace.state,
-        strict=True,
-    ):
+    for tensor, seeds in zip(error.state, trace.state, strict=True):
         assert torch.equal(tensor, seeds[0])
 
 
 def test_a_divergence_can_be_copied_and_pickled():
-    error = diverged(
-        fl.FedAvg(1e9, 2, 4),
-        quadratics(),
-    )
+    error = diverged(fl.FedAvg(1e9, 2, 4), quadratics())
     for again in (
         copy.copy(error),
         pickle.loads(pickle.dumps(error)),
@@ -275,10 +258,7 @@ class Personal:
             state.w,
         ).mean(0)
         step = self.lr * state.y * draw.downlink * mean
-        return Start(
-            state.w - step,
-            0.9 * state.y,
-        ), fed.info(y=state.y)
+        return Start(state.w - step, 0.9 * state.y), fed.info(y=state.y)
 
     def output(self, state):
         return self.first * state.w
@@ -308,11 +288,7 @@ FURTHER = [
 )
 def test_a_point_of_a_grid_has_its_own_start_draws_and_output(name, engine, rounds, monkeypatch):
     monkeypatch.setattr(batch, "CAPTURE", 40)
-    options = {
-        "seeds": (0, 3),
-        "engine": engine,
-        "evaluate_every": rounds,
-    }
+    options = {"seeds": (0, 3), "engine": engine, "evaluate_every": rounds}
     together = quiet(GRIDS[name], quadratics(), rounds, **options)
     for algorithm, trace in zip(GRIDS[name], together, strict=True):
         alone = quiet(algorithm, quadratics(), rounds, **options)

@@ -12,19 +12,8 @@ from fedlib.problems import pareto, quadratics
 from fedlib.sets.vertices import Corner, OneEntry, RankOne
 from tests.helpers.expect import refuses
 
-SKETCHES = (
-    fl.Largest(),
-    fl.Exact(),
-    fl.Masked(),
-    fl.LowRank(1.0),
-    Columns(),
-)
-COMPRESSORS = (
-    fl.Identity(),
-    fl.TopK(0.5),
-    fl.RandK(0.5),
-    fl.Rounding(4),
-)
+SKETCHES = (fl.Largest(), fl.Exact(), fl.Masked(), fl.LowRank(1.0), Columns())
+COMPRESSORS = (fl.Identity(), fl.TopK(0.5), fl.RandK(0.5), fl.Rounding(4))
 FORMATS = (OneEntry(1.0), Corner(-1.0, 1.0), RankOne(1, 3))
 BLOCKS = fl.Blocks(
     (fl.Ball(1.0), fl.Box(1.0)),
@@ -105,13 +94,7 @@ def test_compressors_sets_and_weights(sentence, call):
 
 def test_what_fits_is_not_refused():
     check_compressors("M", UNBIASED, fl.TopK(0.5), False, 4)
-    check_compressors(
-        "M",
-        fl.RandK(0.5, scaled=False),
-        fl.Identity(),
-        True,
-        4,
-    )
+    check_compressors("M", fl.RandK(0.5, scaled=False), fl.Identity(), True, 4)
     fl.Preference().check("M", 3)
     RATIOS.check("M", 2)
 
@@ -126,10 +109,7 @@ METHODS = [
 ]
 PROBLEMS = [
     ("have one client with all data, got 4; build it with clients=1.", FOUR),
-    (
-        "draw batches with replacement, got 'whole_batches'.",
-        replace(SINGLE, whole_batches=True),
-    ),
+    ("draw batches with replacement, got 'whole_batches'.", replace(SINGLE, whole_batches=True)),
     (
         "have one objective and at least one constraint, got '2 objectives, 0 constraints'.",
         pareto(torch.ones(1, 3, 2, 2)),

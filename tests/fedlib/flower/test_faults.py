@@ -27,10 +27,7 @@ SGM = FedSGM(
 )
 METHODS = {
     "FedSGM": (SGM, PLANE),
-    "FedSGM, minibatches": (
-        replace(SGM, batch_size=5, resample_for_update=True),
-        PLANE,
-    ),
+    "FedSGM, minibatches": (replace(SGM, batch_size=5, resample_for_update=True), PLANE),
     "SSCA": (SSCA(1.0, LAW, LAW, batch_size=10), PLANE),
     "FedCMOO": (
         FedCMOO(0.1, 2, 7),

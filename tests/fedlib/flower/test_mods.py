@@ -35,23 +35,14 @@ class Through(Wires):
         head, tensors = disclose(answer)
         if tensors and tensors[0]:
             tensors = [self.noised(tensors[0])]
-        self.queue.append(
-            (
-                client,
-                enclose(head, tensors),
-            )
-        )
+        self.queue.append((client, enclose(head, tensors)))
 
     def noised(self, data):
         template = torch.zeros(
             len(data) // 4,
             dtype=torch.float64,
         )
-        upload = receive(
-            Identity(),
-            data,
-            template,
-        ).numpy()
+        upload = receive(Identity(), data, template).numpy()
 
         question = message_of(np.zeros_like(upload))
         answer = self.mod(
@@ -73,11 +64,7 @@ def message_of(array):
 def clipped(most):
     """What was sent, and how far the last model is from that of a simulation."""
     mod = LocalDpMod(most, 0.0, 1.0, 1e-5)
-    wires = Through(
-        mod,
-        job_of(METHOD, PROBLEM, ROUNDS),
-        4,
-    )
+    wires = Through(mod, job_of(METHOD, PROBLEM, ROUNDS), 4)
     state = Server(wires.job, wires).run()
     plain = simulated(METHOD, PROBLEM, ROUNDS)
     return wires.sent, apart(state.w, plain.w)

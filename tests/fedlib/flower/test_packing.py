@@ -18,10 +18,7 @@ def sent(request):
     noise = wire.draw(1, WIRE_DIM, rng)
     noise = noise[0] if isinstance(noise, torch.Tensor) else ()
     if x is None:
-        x = wire(
-            torch.randn(WIRE_DIM, generator=rng),
-            noise,
-        )
+        x = wire(torch.randn(WIRE_DIM, generator=rng), noise)
     return wire, noise, x
 
 

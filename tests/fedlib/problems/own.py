@@ -11,11 +11,7 @@ RNG = generator()
 SIZES = (3, 12, 40)
 CLIENTS = []
 for size in SIZES:
-    inputs = torch.randn(
-        size,
-        5,
-        generator=RNG,
-    )
+    inputs = torch.randn(size, 5, generator=RNG)
     CLIENTS.append(
         (
             inputs,
@@ -27,20 +23,11 @@ FEDAVG = fl.FedAvg(0.3, 2, 3)
 
 def network(*middle):
     hidden, relu, output = fl.models.mlp((5, 8, 2))
-    return nn.Sequential(
-        hidden,
-        *middle,
-        relu,
-        output,
-    )
+    return nn.Sequential(hidden, *middle, relu, output)
 
 
 def entropy(rows):
-    losses = F.cross_entropy(
-        rows.output,
-        rows.target,
-        reduction="none",
-    )
+    losses = F.cross_entropy(rows.output, rows.target, reduction="none")
     return rows.mean(losses)
 
 
@@ -50,13 +37,7 @@ def mean_of(loss):
     def objective(rows):
         output = rows.output.flatten()
         target = rows.target.flatten()
-        return rows.mean(
-            loss(
-                output,
-                target,
-                reduction="none",
-            )
-        )
+        return rows.mean(loss(output, target, reduction="none"))
 
     return objective
 
@@ -70,10 +51,4 @@ def accuracy(rows):
 
 
 def quiet(method, problem, rounds=4, **options):
-    return fl.run(
-        method,
-        problem,
-        rounds=rounds,
-        progress=False,
-        **options,
-    )
+    return fl.run(method, problem, rounds=rounds, progress=False, **options)

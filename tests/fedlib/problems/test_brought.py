@@ -16,12 +16,7 @@ from tests.helpers.expect import close
 
 def make(module=None, clients=CLIENTS, objective=entropy, **options):
     module = module or network()
-    return problems.from_clients(
-        clients,
-        module=module,
-        objective=objective,
-        **options,
-    )
+    return problems.from_clients(clients, module=module, objective=objective, **options)
 
 
 def test_frozen_parameters_stay_and_do_not_count():
@@ -42,11 +37,7 @@ def test_frozen_parameters_stay_and_do_not_count():
 def test_the_trained_module_is_one_call_away():
     module = network()
     problem = make(module, measures={"accuracy": accuracy})
-    trace = quiet(
-        FEDAVG,
-        problem,
-        seeds=(0, 1),
-    )
+    trace = quiet(FEDAVG, problem, seeds=(0, 1))
     with pytest.raises(ValueError, match="seed"):
         trace.load_into(module)
     trace.load_into(module, seed=1)
@@ -63,11 +54,7 @@ def test_the_trained_module_is_one_call_away():
 def test_a_batch_may_be_larger_than_a_client():
     large = fl.FedAvg(0.3, 2, 3, batch_size=16)
     mapped = quiet(large, make()).metrics["f"]
-    loop = quiet(
-        large,
-        make(),
-        engine=fl.Loop,
-    ).metrics["f"]
+    loop = quiet(large, make(), engine=fl.Loop).metrics["f"]
     np.testing.assert_allclose(mapped, loop, rtol=1e-5)
 
 
@@ -135,11 +122,7 @@ def test_dropout_trains_with_coins_and_measures_without():
         expected.std().item(),
         rel=0.3,
     )
-    curve = quiet(
-        FEDAVG,
-        problem,
-        rounds=15,
-    ).metrics["f"][0]
+    curve = quiet(FEDAVG, problem, rounds=15).metrics["f"][0]
     assert curve[-1] < 0.9 * curve[0]
 
 

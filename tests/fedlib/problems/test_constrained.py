@@ -108,10 +108,7 @@ def test_metrics_are_what_they_say():
 
 
 def test_measured_rows_are_the_first_of_every_client():
-    problem = pictures(
-        labels=3,
-        measured=20,
-    ).within(fl.Ball(5.0))
+    problem = pictures(labels=3, measured=20).within(fl.Ball(5.0))
     assert min(problem.sizes) < max(problem.sizes)
     shortened = replace(
         problem,
@@ -129,13 +126,7 @@ def test_measured_rows_are_the_first_of_every_client():
 @pytest.mark.parametrize("method", [fl.FedFW(1e-2), fl.FedDR(0.1, 2)])
 def test_methods_learn_the_digits(method):
     problem = pictures(dtype=torch.float32).within(fl.Ball(10.0))
-    metrics = fl.run(
-        method,
-        problem,
-        rounds=60,
-        evaluate_every=60,
-        progress=False,
-    ).metrics
+    metrics = fl.run(method, problem, rounds=60, evaluate_every=60, progress=False).metrics
     at_start, at_end = metrics["accuracy"][0]
     assert at_start < 0.2
     assert at_end > 0.8
@@ -156,12 +147,7 @@ def enlarged(table):
 
 
 def test_a_cnn_over_clients():
-    options = {
-        "model": "cnn",
-        "clients": 3,
-        "dtype": torch.float32,
-        "measured": 5,
-    }
+    options = {"model": "cnn", "clients": 3, "dtype": torch.float32, "measured": 5}
     problem = pictures(enlarged(TRAIN), enlarged(TEST), **options)
     shapes = problem.config["shapes"]
     assert shapes[0] == [32, 1, 5, 5]
@@ -203,13 +189,7 @@ def test_pieces_of_clients_have_the_means_of_the_clients(weights):
         "sizes": (15, 3, 7),
         "scale": (255.0, 0.5, 0.5),
     }
-    problem = classifier(
-        samples,
-        samples,
-        rows,
-        cnn_model(1, 16, 10, rng),
-        **options,
-    )
+    problem = classifier(samples, samples, rows, cnn_model(1, 16, 10, rng), **options)
     problem = problem.within(fl.L1Ball(10.0))
     if weights is not None:
         problem = problem.weighted(weights)

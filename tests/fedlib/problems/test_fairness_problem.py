@@ -75,10 +75,7 @@ def test_statistics_count_real_rows_only_and_minibatches_stand_for_their_client(
     problem = task(alpha=0.7)
     statistics = problem.pooled.statistics
     assert len(set(problem.sizes)) > 1
-    fifths = torch.full(
-        (5,),
-        0.2,
-    ).double()
+    fifths = torch.full((5,), 0.2).double()
     for j, client in enumerate(batches(problem)):
         rows = real_rows(problem, j)
         _, men, _, women = statistics(problem.w0, client)
@@ -99,13 +96,7 @@ def test_a_client_without_a_group_gives_no_nan(participants):
     rows = problem.rows.clone()
     rows[0] = women.repeat(2)[: rows.shape[1]]
     problem = replace(problem, rows=rows)
-    method = fl.FedSGM(
-        0.5,
-        3,
-        len(participants),
-        0.001,
-        batch_size=3,
-    )
+    method = fl.FedSGM(0.5, 3, len(participants), 0.001, batch_size=3)
     draw = method.draw(problem, seeded(0, "rounds"))
     chosen = draw._replace(participants=torch.tensor(participants))
     state, info = method.round(
@@ -116,14 +107,7 @@ def test_a_client_without_a_group_gives_no_nan(participants):
     assert torch.isfinite(state.w).all()
     assert torch.isfinite(info["g_hat"])
     assert (info["g_hat"] == 0) == (participants == [0])
-    metrics = torch.stack(
-        [
-            *problem.metrics(
-                state.w,
-                problem,
-            ).values()
-        ]
-    )
+    metrics = torch.stack([*problem.metrics(state.w, problem).values()])
     assert torch.isfinite(metrics).all()
 
 
@@ -132,11 +116,7 @@ def decided():
     """The problem, a model whose decisions differ, and its metrics."""
     problem = task()
     w = 3 * problem.w0
-    w[-1] -= network(
-        w,
-        problem.heldout[0],
-        SIZES,
-    ).median()
+    w[-1] -= network(w, problem.heldout[0], SIZES).median()
     return problem, w, problem.metrics(w, problem)
 
 

@@ -115,12 +115,7 @@ def test_a_round_steps_along_the_gradient_of_the_gap_over_all_rows(groups, apart
         local_steps=1,
         tolerance=-1.0,
     )  # sigma = 1
-    slope, value = grad_and_value(pooled_gap)(
-        problem.w0,
-        x,
-        group,
-        chosen,
-    )
+    slope, value = grad_and_value(pooled_gap)(problem.w0, x, group, chosen)
     close(info["g_hat"], value)
     close(gap_at_start(problem), value)
     close(state.w, problem.w0 - slope, 1e-10)
@@ -195,15 +190,7 @@ def test_every_method_with_a_constraint_takes_it(name):
         make(CLIENTS),
         60,
     )
-    assert (
-        quiet(
-            method,
-            make(clients),
-            200,
-        ).late("g")
-        < 0.12
-        < averaging.late("g")
-    )
+    assert quiet(method, make(clients), 200).late("g") < 0.12 < averaging.late("g")
 
 
 def test_a_method_passes_the_common_checks_with_it():

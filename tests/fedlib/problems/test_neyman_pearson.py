@@ -98,10 +98,7 @@ def test_metrics_are_the_exact_means_over_clients_and_heldout_rates():
         metrics["miss"],
         1 - flagged[y == 1].mean(),
     )
-    close(
-        metrics["false_alarm"],
-        flagged[y == 0].mean(),
-    )
+    close(metrics["false_alarm"], flagged[y == 0].mean())
 
 
 def test_options():

@@ -26,15 +26,7 @@ WORDS = [
     )
     for m in SIZES
 ]
-SERIES = [
-    torch.randn(
-        m,
-        6,
-        2,
-        generator=RNG,
-    )
-    for m in SIZES
-]
+SERIES = [torch.randn(m, 6, 2, generator=RNG) for m in SIZES]
 TARGETS = [torch.randn(m, generator=RNG) for m in SIZES]
 
 

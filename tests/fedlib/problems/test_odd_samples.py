@@ -47,21 +47,14 @@ BETWEEN = [
         "test.X must have rows of shape",
         (GOOD, Samples(X[:, :3], Y)),
     ),
-    (
-        "test.X must be bytes where train.X is",
-        (GOOD, Samples(X.byte(), Y)),
-    ),
+    ("test.X must be bytes where train.X is", (GOOD, Samples(X.byte(), Y))),
     (
         "train.X must have rows that the model takes",
         [Samples(X[:, :3], Y)] * 2,
     ),
     (
         "rows must give each client a row",
-        (
-            GOOD,
-            GOOD,
-            torch.zeros(2, 0).long(),
-        ),
+        (GOOD, GOOD, torch.zeros(2, 0).long()),
     ),
     (
         "rows must give each client a row",

@@ -42,13 +42,7 @@ def limit(request, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_taken_and_padding_still_found(dtype):
-    clients = [
-        (
-            x.to(dtype),
-            y,
-        )
-        for x, y in CLIENTS
-    ]
+    clients = [(x.to(dtype), y) for x, y in CLIENTS]
     half = network().to(dtype)
     problem = make(clients, half)
     assert problem.w0.dtype == dtype

@@ -239,15 +239,7 @@ def test_whole_numbers_beside_the_floats_of_others_stay_what_they_are(position):
     )
     assert (double.data[position][12:] == 2**24 + 1).all()
     client[position] = torch.ones_like(client[position])
-    assert (
-        make(
-            (X, Y),
-            client,
-        )
-        .data[position]
-        .dtype
-        == torch.float32
-    )
+    assert make((X, Y), client).data[position].dtype == torch.float32
 
 
 WIDTHS = [

@@ -1,5 +1,6 @@
 """Features split over clients: who sends what, and what it is made from."""
 
+import itertools
 from dataclasses import fields, replace
 
 import pytest
@@ -24,55 +25,26 @@ def sent_by(method, problem):
 @pytest.mark.parametrize("head", [1, 4])
 def test_the_messages_of_a_round_are_those_of_the_table(method, head):
     """The paper's rows: sender, receiver, floats, indices."""
-    names = [f"client {number}" for number in range(1, 6)]
-    features = dict(
-        zip(
-            names,
-            [13, 13, 13, 13, 12],
-            strict=True,
-        )
-    )
-    table = [
-        (
-            "server",
-            name,
-            L * J + J * features[name],
-            B,
-        )
-        for name in names
-    ]
-    table += [
-        (
-            name,
-            receiver,
-            B * J,
-            0,
-        )
-        for name in names
-        for receiver in names
-        if name != receiver
-    ]
-    table += [
-        (
-            name,
-            "server",
-            J * features[name],
-            0,
-        )
-        for name in names
-    ]
+    features = {
+        "client 1": 13,
+        "client 2": 13,
+        "client 3": 13,
+        "client 4": 13,
+        "client 5": 12,
+    }
+    pairs = itertools.permutations(features, 2)
+    table = [("server", name, L * J + J * width, B) for name, width in features.items()]
+    table += [(sender, receiver, B * J, 0) for sender, receiver in pairs]
+    table += [(name, "server", J * width, 0) for name, width in features.items()]
     table.append(
         (
-            names[head - 1],
+            f"client {head}",
             "server",
             L * J + (method is NORM),
             0,
         )
     )
-    sent = sent_by(
-        replace(method, head=head),
-        task(5),
-    )
+    sent = sent_by(replace(method, head=head), task(5))
     assert [
         (
             m.sender,

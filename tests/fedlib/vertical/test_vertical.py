@@ -35,12 +35,7 @@ def moved(method, problem, rounds):
     settings = {name: getattr(method, name) for name in names}
     twin = twin_type(**settings)
     pooled = twin.init(problem)
-    for _, draw, state, info in walk(
-        method,
-        problem,
-        rounds,
-        seed=1,
-    ):
+    for _, draw, state, info in walk(method, problem, rounds, seed=1):
         pooled, twin_info = twin.round(fl.Vectorized(problem), pooled, draw)
         torch.testing.assert_close(
             tuple(state),
