@@ -135,7 +135,7 @@ def test_what_is_missing_stops_the_build(build):
 
 
 def test_claims_stand_failing_first_with_anchors(shared):
-    page, out = shared
+    page, folder = shared
     assert re.findall(r'id="(claim-[^"]*)"', page) == [
         "claim-toy-C3",
         "claim-toy-C1",
@@ -146,13 +146,13 @@ def test_claims_stand_failing_first_with_anchors(shared):
     assert "<svg role=img aria-label=fails>" in page
     assert "<td>gap below 0.1<td>" in page
     assert "In all readings these claims have 2 parts that are judged: 1 holds, 1 fails." in page
-    assert (out / "_static" / "forest.css").is_file()
+    assert (folder / "_static" / "forest.css").is_file()
 
 
 def test_the_parts_of_all_claims_can_be_downloaded(shared):
-    page, out = shared
+    page, folder = shared
     (address,) = re.findall(r'href="(_downloads/[^"]*claims\.csv)"', page)
-    rows = pd.read_csv(out / address)
+    rows = pd.read_csv(folder / address)
     assert [*rows["claim"]] == ["toy/C1", "toy/C2", "toy/C3"]
     assert [*rows["state"]] == ["holds", "not judged", "fails"]
     assert all(f">{column}<" in page for column in rows.columns)
@@ -314,9 +314,9 @@ def test_annotations_that_are_checked_go_by_their_short_names(monkeypatch, signa
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
     import fedbook_api
 
-    given = ("class", "x", None, None, signature, None)
-    assert fedbook_api.shorten(None, *given) == (short, None)
-    plain = fedbook_api.shorten(None, "function", *given[1:])
+    arguments = ("class", "x", None, None, signature, None)
+    assert fedbook_api.shorten(None, *arguments) == (short, None)
+    plain = fedbook_api.shorten(None, "function", *arguments[1:])
     assert plain == (None, None) if signature is None else ":" not in plain[0]
 
 

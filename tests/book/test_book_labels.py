@@ -17,11 +17,11 @@ LABEL = re.compile(
 
 
 def labels(texts):
-    return Counter(found[found.lastgroup].lower() for t in texts for found in LABEL.finditer(t))
+    return Counter(match[match.lastgroup].lower() for t in texts for match in LABEL.finditer(t))
 
 
 def test_no_label_is_given_twice():
     pages = [*(ROOT / "book").rglob("*.md"), *(ROOT / "notebooks" / "src").glob("*.py")]
-    given = labels(page.read_text(encoding="utf-8") for page in pages)
-    assert len(given) > 50
-    assert [label for label, times in given.items() if times > 1] == []
+    counts = labels(page.read_text(encoding="utf-8") for page in pages)
+    assert len(counts) > 50
+    assert [label for label, times in counts.items() if times > 1] == []

@@ -173,7 +173,7 @@ def test_a_page_lists_the_verdicts_that_its_notebook_draws(extension):
 
 def page_with_last_section(study, title):
     fold = nodes.raw("", study.FOLD, format="html")
-    last = nodes.section(
+    section = nodes.section(
         "",
         nodes.title("", title),
         nodes.paragraph("", "Ours."),
@@ -181,7 +181,7 @@ def page_with_last_section(study, title):
         ids=["x"],
     )
     page = new_document("page")
-    page += nodes.section("", nodes.title("", "Page"), last)
+    page += nodes.section("", nodes.title("", "Page"), section)
     return page
 
 

@@ -22,7 +22,7 @@ def test_every_chapter_has_three():
         assert len(commands(text)) == 3
         solutions = text.split(":::{admonition} Solution\n:class: dropdown\n")[1:]
         assert len(solutions) == 3
-        assert all(part.count("{result}") >= 2 for part in solutions)
+        assert all(solution.count("{result}") >= 2 for solution in solutions)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -33,7 +33,7 @@ def test_commands_set_parameters_that_notebook_and_study_have(chapter, driver):
     for name, arguments in commands(CHAPTERS[chapter]):
         words = shlex.split(arguments)
         assert words[::3] == ["-p"] * (len(words) // 3)
-        given = {k: read(v) for k, v in zip(words[1::3], words[2::3], strict=True)}
-        assert given.keys() <= driver.declared_parameters(driver.read_source(name)).keys()
-        profile = given.pop("profile")
-        STUDIES[name].resolve(profile, **given)
+        values = {k: read(v) for k, v in zip(words[1::3], words[2::3], strict=True)}
+        assert values.keys() <= driver.declared_parameters(driver.read_source(name)).keys()
+        profile = values.pop("profile")
+        STUDIES[name].resolve(profile, **values)

@@ -48,9 +48,9 @@ def test_every_algorithm_is_shown_once(ext):
     pages = [page.read_text(encoding="utf-8") for page in PAGES]
     shown = [c for text in pages for c in directives(text, "pseudocode")]
     assert len(shown) == len(set(shown))
-    others = ext("methods").others("".join(pages))
-    each = set(CLASSES.values()) - set(others)
-    assert sorted(shown) == sorted(f"fedlib.algorithms.{a.__name__}" for a in each)
+    not_shown = ext("methods").others("".join(pages))
+    classes = set(CLASSES.values()) - set(not_shown)
+    assert sorted(shown) == sorted(f"fedlib.algorithms.{a.__name__}" for a in classes)
     assert set(ext("methods").others("")) == set(ALGORITHMS)
     assert "```{other-methods}\n```" in (BOOK / "methods" / "index.md").read_text(encoding="utf-8")
 
@@ -74,10 +74,10 @@ def test_a_page_has_its_parts(page):
     assert directives(text, "round") == classes
     proved = section(text, "What is proved")
     assert "{prf:ref}" in proved or "No theorem" in proved
-    found = section(text, "What we found")
-    assert len(directives(found, "themed-figure")) == 1
-    assert "{claim}" in found
-    assert re.findall(r"^:(alt|name): \S", found, re.MULTILINE) == ["alt", "name"]
+    findings = section(text, "What we found")
+    assert len(directives(findings, "themed-figure")) == 1
+    assert "{claim}" in findings
+    assert re.findall(r"^:(alt|name): \S", findings, re.MULTILINE) == ["alt", "name"]
 
 
 @each_class

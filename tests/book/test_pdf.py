@@ -44,18 +44,18 @@ def folder(tmp_path):
 
 @needs_browser
 def test_a_page_is_printed_with_its_formulas_and_pictures(folder, capsys):
-    out = folder() / "made" / "book.pdf"
-    assert pdf.main([str(out.parents[1]), str(out)]) == 0
-    assert out.read_bytes().startswith(b"%PDF")
-    said = capsys.readouterr().out
-    assert said.endswith("2 of 2 formulas, 0 with errors, 0 broken pictures\n")
+    file = folder() / "made" / "book.pdf"
+    assert pdf.main([str(file.parents[1]), str(file)]) == 0
+    assert file.read_bytes().startswith(b"%PDF")
+    printed = capsys.readouterr().out
+    assert printed.endswith("2 of 2 formulas, 0 with errors, 0 broken pictures\n")
 
 
 @needs_browser
 def test_a_page_that_is_not_whole_is_not_printed(folder, capsys):
-    out = folder(formula="\\frac{1}", picture="nowhere.svg") / "book.pdf"
-    assert pdf.main([str(out.parent), str(out)]) == 1
+    file = folder(formula="\\frac{1}", picture="nowhere.svg") / "book.pdf"
+    assert pdf.main([str(file.parent), str(file)]) == 1
     message = capsys.readouterr().err
     assert "not whole (2 of 2 formulas, 1 with errors, 1 broken pictures: nowhere.svg)" in message
     assert "nothing was written" in message
-    assert not out.exists()
+    assert not file.exists()

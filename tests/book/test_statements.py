@@ -19,12 +19,12 @@ BOARD = [r for r in rows("statements.md") if len(r) == 5 and NAMED.match(r[0])]
 def test_every_statement_has_one_of_three_verdicts_and_a_wrong_one_says_where():
     assert len({r[0] for r in BOARD}) == len(BOARD) > 60
     for name, _, verdict, *_ in BOARD:
-        found = VERDICT.fullmatch(verdict)
-        assert found, (name, verdict)
-        assert found[1] == "right" or found[2], name
+        match = VERDICT.fullmatch(verdict)
+        assert match, (name, verdict)
+        assert match[1] == "right" or match[2], name
 
 
 def test_errata_that_are_named_exist():
-    there = {r[0] for r in rows("errata.md")}
+    numbers = {r[0] for r in rows("errata.md")}
     for name, _, verdict, *_ in BOARD:
-        assert {*re.findall(r"\b[EMYD]\d+\b", verdict)} <= there, name
+        assert {*re.findall(r"\b[EMYD]\d+\b", verdict)} <= numbers, name

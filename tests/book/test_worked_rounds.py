@@ -26,8 +26,8 @@ def final_model(method, problem, rounds):
 
 def fractions(text):
     """The fractions of some LaTeX as numbers, each with its sign."""
-    found = re.findall(r"\\frac(?:\{(\d+)\}|(\d))(?:\{(\d+)\}|(\d))", text)
-    return [int(a or b) / int(c or d) for a, b, c, d in found]
+    digits = re.findall(r"\\frac(?:\{(\d+)\}|(\d))(?:\{(\d+)\}|(\d))", text)
+    return [int(a or b) / int(c or d) for a, b, c, d in digits]
 
 
 @pytest.mark.parametrize(("switch", "column"), [(fl.Hard(), 3), (fl.Soft(2.0), 5)])

@@ -20,7 +20,8 @@ PICTURES = """async () => {
 @pytest.fixture(scope="module")
 def visit(browser):
     """Opens a page, its formulas set; gives it, what failed, and what was asked outside."""
-    failed, outside = [], []
+    failed = []
+    outside = []
 
     def asked(request):
         if not request.url.startswith(("file:", "data:", "blob:")):
@@ -74,8 +75,9 @@ def test_formulas_are_set_when_they_come_into_sight(browser):
         page.goto(url("notebooks/note_fedfw.html"))
         page.evaluate(SET)
         page.wait_for_function(IN_SIGHT)
-        left, whole = page.evaluate(f"{UNSET}.length"), page.locator("mjx-container").count()
-        assert 0 < left < whole
+        left = page.evaluate(f"{UNSET}.length")
+        formulas = page.locator("mjx-container").count()
+        assert 0 < left < formulas
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_function(f"(left) => {UNSET}.length < left", arg=left)
         page.wait_for_function(IN_SIGHT)
@@ -116,17 +118,18 @@ NARROWED = """() => {
 def test_claims_can_be_narrowed_to_a_paper_and_to_a_verdict(visit, chosen):
     page, _, _ = visit("book/claims.html")
     bar = page.locator(".claims-filter").first
-    for kind in chosen:
-        bar.locator(f'[data-show="{kind}"]').first.click()
-    wanted = {x for x in chosen if x} if chosen[-1] else set()
-    found = page.evaluate(NARROWED)
-    for shown, kinds in found["rows"]:
-        assert shown == (wanted <= set(kinds.split())), kinds
-    rows, left = len(found["rows"]), sum(shown for shown, _ in found["rows"])
+    for choice in chosen:
+        bar.locator(f'[data-show="{choice}"]').first.click()
+    shown_kinds = {x for x in chosen if x} if chosen[-1] else set()
+    narrowed = page.evaluate(NARROWED)
+    for shown, kinds in narrowed["rows"]:
+        assert shown == (shown_kinds <= set(kinds.split())), kinds
+    rows = len(narrowed["rows"])
+    left = sum(shown for shown, _ in narrowed["rows"])
     assert left > 0
-    whole = f"{left} claims" if left == rows else f"{left} of {rows} claims"
-    assert bar.locator(".claims-count").inner_text() == whole
-    assert {x for x in found["pressed"] if x} == wanted
+    words = f"{left} claims" if left == rows else f"{left} of {rows} claims"
+    assert bar.locator(".claims-count").inner_text() == words
+    assert {x for x in narrowed["pressed"] if x} == shown_kinds
 
 
 @pytest.mark.parametrize("by", ["pointer", "keyboard"])

@@ -47,19 +47,19 @@ def test_what_is_clipped_and_what_axe_refuses_would_be_seen(tab):
         `<p style="width: 3000px">far too wide</p><div style="overflow: hidden; width: 3em">
         <p style="width: 9em">cut off here</p></div><button></button>`)"""
     )
-    found = " ".join(page.evaluate(CLIPPED))
-    assert "far too wide" in found
-    assert "cut off here" in found
+    clipped = " ".join(page.evaluate(CLIPPED))
+    assert "far too wide" in clipped
+    assert "cut off here" in clipped
     page.evaluate((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
-    assert any(one.startswith("button-name") for one in axe(page))
+    assert any(violation.startswith("button-name") for violation in axe(page))
 
 
-@pytest.mark.parametrize("asked", ["paper-f", "claim-mixed"])
-def test_a_filter_is_in_the_address(tab, asked):
+@pytest.mark.parametrize("choice", ["paper-f", "claim-mixed"])
+def test_a_filter_is_in_the_address(tab, choice):
     page = tab("book/claims.html")
-    page.click(f'.claims-filter [data-show="{asked}"]')
+    page.click(f'.claims-filter [data-show="{choice}"]')
     left = page.inner_text(".claims-count")
-    assert f"show={asked}" in page.evaluate("location.search")
+    assert f"show={choice}" in page.evaluate("location.search")
     page.reload()
     page.wait_for_selector(".claims-filter:not([hidden])")
     assert page.inner_text(".claims-count") == left
@@ -71,10 +71,10 @@ def test_the_plot_of_a_part_is_wide_and_a_click_shows_its_condition(tab, size):
     page.set_viewport_size(size)
     if size == NARROW:
         page.click("#claim-fedsgm-C5 .claim-opener")
-    part = page.locator("#claim-fedsgm-C5 .forest-plot tr:not(.p, .x)").first
-    words = part.locator("th").first.bounding_box()
-    picture = part.locator("svg").first.bounding_box()
-    condition = part.locator("td:nth-child(4)").first
+    row = page.locator("#claim-fedsgm-C5 .forest-plot tr:not(.p, .x)").first
+    words = row.locator("th").first.bounding_box()
+    picture = row.locator("svg").first.bounding_box()
+    condition = row.locator("td:nth-child(4)").first
     assert picture["width"] > 120
     is_below = words["y"] + words["height"] <= picture["y"] + 2
     assert is_below == (size == NARROW)

@@ -100,14 +100,14 @@ def test_internal_links_and_files_exist(path):
 
 
 def reaches(path, address):
-    parts = urlsplit(address)
-    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    address_parts = urlsplit(address)
+    target = (path.parent / unquote(address_parts.path)).resolve() if address_parts.path else path
     if target.is_dir():
         target /= "index.html"
     if not target.is_file():
         return False
-    if parts.fragment and target.suffix == ".html":
-        return unquote(parts.fragment) in page(target).ids
+    if address_parts.fragment and target.suffix == ".html":
+        return unquote(address_parts.fragment) in page(target).ids
     return True
 
 
@@ -128,8 +128,8 @@ def test_figures_are_one_picture_for_both_themes():
             if tag == "img" and "fig" in (attributes.get("class") or "").split():
                 drawn.append(attributes["src"])
     assert len(drawn) > 60
-    others = [address for address in drawn if not address.endswith(".svg")]
-    assert len(others) < 5  # films and other pictures that are none of matplotlib's
+    without_theme = [address for address in drawn if not address.endswith(".svg")]
+    assert len(without_theme) < 5  # films and other pictures that are none of matplotlib's
 
 
 def says_something(alt):
@@ -151,9 +151,9 @@ def test_every_figure_stands_above_its_files_and_commands(path):
         "",
         path.read_text(encoding="utf-8"),
     )
-    found = [m for m in FIGURE_OR_FILES.finditer(text) if "overview.svg" not in m[0]]
-    figures = found[::2]
-    folds = found[1::2]
+    matches = [m for m in FIGURE_OR_FILES.finditer(text) if "overview.svg" not in m[0]]
+    figures = matches[::2]
+    folds = matches[1::2]
     assert len(figures) == len(folds)
     for figure, fold in zip(figures, folds, strict=True):
         assert figure[1] is None

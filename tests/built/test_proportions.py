@@ -25,8 +25,8 @@ def executed_sizes(name):
     notebook = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
     texts = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs]
-    found = [picture for text in texts for picture in PNG.findall(text)]
-    return [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in found]
+    pictures = [picture for text in texts for picture in PNG.findall(text)]
+    return [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in pictures]
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)

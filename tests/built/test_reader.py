@@ -65,6 +65,6 @@ def test_a_wide_table_fits_a_desk_and_keeps_its_labels_while_a_phone_scrolls_it(
     page.set_viewport_size(NARROW)
     for theme in ("light", "dark"):
         page.evaluate("(theme) => document.documentElement.dataset.theme = theme", theme)
-        wide, found = page.evaluate(SCROLLED)
+        wide, faults = page.evaluate(SCROLLED)
         assert wide > 0
-        assert found == []
+        assert faults == []

@@ -59,7 +59,7 @@ def test_bold_words_that_begin_paragraphs_are_headings(records):
 
 
 @pytest.mark.parametrize(
-    ("asked", "same"),
+    ("query", "misspelt"),
     [
         ("soft switching", "soft swithcing"),  # exchanged letters are two errors: one is a prefix
         ("fairness", "fairnes"),
@@ -73,22 +73,22 @@ def test_bold_words_that_begin_paragraphs_are_headings(records):
         ("ℓ1 ball", "l_1 ball"),
     ],
 )
-def test_a_search_forgives(screen, asked, same):
-    first = pages(screen, asked)
-    second = pages(screen, same)
-    assert {*first[:3]} & {*second[:5]}
+def test_a_search_forgives(screen, query, misspelt):
+    usual = pages(screen, query)
+    forgiven = pages(screen, misspelt)
+    assert {*usual[:3]} & {*forgiven[:5]}
 
 
 @pytest.mark.parametrize(
-    ("asked", "place"),
+    ("query", "address"),
     [
         ("FedSGM C3", "book/claims.html#claim-fedsgm-C3"),
         ("erratum Y1", "book/errata.html#erratum-Y1"),
         ("fedlib.from_frame(", "book/api.html#fedlib.problems.from_frame"),
     ],
 )
-def test_a_claim_an_erratum_and_a_name_of_the_library_are_found(screen, asked, place):
-    assert place in results(screen, asked)[:3]
+def test_a_claim_an_erratum_and_a_name_of_the_library_are_found(screen, query, address):
+    assert address in results(screen, query)[:3]
 
 
 def test_a_result_shows_the_words_that_were_found(screen):

@@ -48,7 +48,7 @@ def points_in(dots):
         colors *= len(places)
     if len(colors) == len(places):
         for color in {*colors}:
-            x, y = places[[other == color for other in colors]].T
+            x, y = places[[dot_color == color for dot_color in colors]].T
             yield Points(color, x, y)
 
 
@@ -76,7 +76,7 @@ def ticks_of(axis):
     texts = [text.get_text() for text in axis.get_majorticklabels()]
     if axis.get_scale() != "linear" or any(DIGITS.fullmatch(text) for text in texts):
         return {}
-    return {round(place): text for place, text in zip(places, texts, strict=False) if text}
+    return {round(location): text for location, text in zip(places, texts, strict=False) if text}
 
 
 class KnownValues:
@@ -154,8 +154,8 @@ def labelled_values(figure):
 
 def at_ticks(ticks, along, values):
     """The values at each tick of an axis of words."""
-    for place, words in ticks.items():
-        chosen = np.abs(along - place) < 0.5
+    for location, words in ticks.items():
+        chosen = np.abs(along - location) < 0.5
         if chosen.any():
             yield "tick", words, values[chosen], {*ticks.values()}
 
@@ -164,9 +164,9 @@ def wrong_words(figure, frame):
     """Sentences on words beside values that the frame has in rows of other words."""
     known = KnownValues(frame)
     wrong = []
-    for kind, words, values, others in labelled_values(figure):
-        fits = {text: share_known(values, known.of(text)) for text in others}
+    for label, words, values, choices in labelled_values(figure):
+        fits = {text: share_known(values, known.of(text)) for text in choices}
         best = max(fits, key=fits.get)
         if fits[best] >= EXPLAINED and fits[words] < 0.9 * fits[best]:
-            wrong.append(f"{kind} {words!r} has values of {best!r}")
+            wrong.append(f"{label} {words!r} has values of {best!r}")
     return wrong

@@ -75,8 +75,8 @@ def fit(label, names, described):
     label_words = words(label)
     fits = []
     for name in names:
-        each = [weight * likeness(label_words, known) for known, weight in described[name]]
-        fits.append(sum(each))
+        scores = [weight * likeness(label_words, known) for known, weight in described[name]]
+        fits.append(sum(scores))
     return max(fits)
 
 

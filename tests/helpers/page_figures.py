@@ -65,38 +65,38 @@ def names_of(study):
 
 def cells_of(source):
     """The code cells of a source."""
-    _, *parts = CELL.split(source)
-    kinds = parts[::2]
-    texts = parts[1::2]
-    return [text for kind, text in zip(kinds, texts, strict=True) if "[markdown]" not in kind]
+    _, *pieces = CELL.split(source)
+    kinds = pieces[::2]
+    texts = pieces[1::2]
+    return [text for head, text in zip(kinds, texts, strict=True) if "[markdown]" not in head]
 
 
 def names_in(cell):
     """The names that a cell reads before it gives them a value, and those that it gives one."""
     read = set()
-    given = set()
+    assigned = set()
     for statement in ast.parse(cell).body:
         names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
         loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-        read |= loaded - given
-        given |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        read |= loaded - assigned
+        assigned |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
         for node in ast.walk(statement):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                given |= {alias.asname or alias.name for alias in node.names}
+                assigned |= {alias.asname or alias.name for alias in node.names}
             elif isinstance(node, ast.FunctionDef):
-                given.add(node.name)
-    return read, given
+                assigned.add(node.name)
+    return read, assigned
 
 
 def needed(cells):
     """The cells that show figures and tables, and those before them that they need."""
     kept = []
-    wanted = set()
+    missing = set()
     for cell in reversed(cells):
-        read, given = names_in(cell)
-        if any(call in cell for call in SHOWING) or given & wanted:
+        read, assigned = names_in(cell)
+        if any(call in cell for call in SHOWING) or assigned & missing:
             kept.append(cell)
-            wanted = (wanted - given) | read
+            missing = (missing - assigned) | read
     return kept[::-1]
 
 
@@ -112,10 +112,10 @@ def executed(study):
     page = Executed({}, [])
     namespace = {"__name__": "page"}
     for cell in needed(cells_of(source_of(study))):
-        before = dict(namespace)
+        names = dict(namespace)
         figures, tables = execute(cell, study, namespace)
         for name, (drawn, frame, profile) in figures.items():
-            page.figures[name] = Shown(drawn, frame, profile, cell, before)
+            page.figures[name] = Shown(drawn, frame, profile, cell, names)
         page.tables.extend(tables)
     return page
 
@@ -146,7 +146,8 @@ def changed_figure(study, name, words, instead):
 
 def execute(cell, study, namespace):
     """Run a cell: the figures it shows, as (what is drawn, frame, profile) by name; its tables."""
-    figures, tables = {}, []
+    figures = {}
+    tables = []
 
     def run(page, problem=None, **algorithms):
         del problem, algorithms

@@ -104,8 +104,8 @@ class RunCurves:
     def all_rounds(self):
         """By seed and round."""
         frame = quantities.curves({"": self.trace}).set_index(["seed", "round"])
-        others = ["run", *quantities.labels_of(self.trace)]
-        return frame.drop(columns=others, errors="ignore")
+        labels = ["run", *quantities.labels_of(self.trace)]
+        return frame.drop(columns=labels, errors="ignore")
 
     @cached_property
     def means(self):
@@ -234,10 +234,10 @@ def named(stored, frame):
 def mislabelled(stored, frame):
     """Rows of a frame with a label that its run does not have: sentences."""
     faults = []
-    every = {label for known in stored.labels.values() for label in known}
+    all_labels = {label for known in stored.labels.values() for label in known}
     for run, rows in frame.groupby("run", sort=False, observed=True):
         known = stored.labels.get(run, {})
-        for label in every.intersection(frame.columns):
+        for label in all_labels.intersection(frame.columns):
             usual = {labels.get(label) for labels in stored.labels.values()}
             for value in rows[label].dropna().unique():
                 is_raw = value in usual or not isinstance(value, str)

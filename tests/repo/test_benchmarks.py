@@ -180,11 +180,11 @@ def begins(case, starts):
 def test_a_measurement_goes_to_the_block_of_its_processor(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "ENOUGH", 0.0)
     path = tmp_path / "own.json"
-    other = {"Another processor": {"scale": {"machine": {}, "results": {}}}}
-    path.write_text(json.dumps(other))
+    blocks = {"Another processor": {"scale": {"machine": {}, "results": {}}}}
+    path.write_text(json.dumps(blocks))
     bench.main(["scale", "--cases", "FedAvg, seeds, 0", "--json", str(path)])
     stored = json.loads(path.read_text(encoding="utf-8"))
-    assert stored["Another processor"] == other["Another processor"]
+    assert stored["Another processor"] == blocks["Another processor"]
     block = stored[bench.processor()]
     assert block["scale"]["results"]["FedAvg, seeds, 0"]["cpu_ms"] > 0
 

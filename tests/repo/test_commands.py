@@ -49,10 +49,10 @@ def printed(path):
 def linked(source):
     """The commands that a page prints to be executed again."""
     data = importlib.import_module("fedbook_data")
-    found = []
+    commands = []
     for name in re.findall(r"\{notebook-links\} (\w+)", source.read_text(encoding="utf-8")):
-        found += [shlex.split(line) for line in data.command_of(name).splitlines()]
-    return found
+        commands += [shlex.split(line) for line in data.command_of(name).splitlines()]
+    return commands
 
 
 def recipe(words):

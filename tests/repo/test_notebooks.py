@@ -66,8 +66,8 @@ def code_cells(name):
 def executed_up_to_the_run(name, profile):
     """What a page says when its cells are executed up to its run, which is cut off after it."""
     namespace = {"__name__": "page"}
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         for cell in code_cells(name):
             code = cell.source.replace('profile = "full"', f'profile = "{profile}"')
             run = re.search(r"page\.run\(", code)
@@ -75,7 +75,7 @@ def executed_up_to_the_run(name, profile):
                 code = code[: run.start()] + code[run.start() :].partition("\nnumbers")[0]
             exec(code, namespace)
             if run:
-                return said.getvalue()
+                return printed.getvalue()
     raise LookupError(f"{name} asks for no runs")
 
 
@@ -95,9 +95,9 @@ def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_
         lambda *_: pytest.fail("something was fetched"),
     )
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
-    said = executed_up_to_the_run(name, profile)
+    printed = executed_up_to_the_run(name, profile)
     runs = len(STUDIES[name].specs(STUDIES[name].resolve(profile)))
-    line, _, words = said.partition(". ")
+    line, _, words = printed.partition(". ")
     assert line.strip(".\n") == f"{runs} of {runs} runs are the study's, profile {profile!r}"
     assert bool(words) == (profile == "quick")
 

@@ -33,9 +33,9 @@ def test_a_figure_says_what_to_install(name, monkeypatch):
 def test_an_empty_folder_has_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     assert command_line.main(["runs"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"no run is stored in {tmp_path}: ")
-    assert "hours" not in said
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"no run is stored in {tmp_path}: ")
+    assert "hours" not in printed
     assert not [*tmp_path.iterdir()]
 
 
@@ -44,7 +44,9 @@ def test_verdicts_are_stored_in_a_checkout_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command_line, "ROOT", tmp_path)
     monkeypatch.setattr(command_line.papers, "VERDICTS", verdicts)
     assert command_line.main(["claims", "--store"]) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("claims: --store must be used in a checkout of the repository, got ")
-    assert not said.out
+    printed = capsys.readouterr()
+    assert printed.err.startswith(
+        "claims: --store must be used in a checkout of the repository, got "
+    )
+    assert not printed.out
     assert not verdicts.exists()

@@ -117,7 +117,7 @@ def test_a_workflow_uses_released_actions_and_targets_that_exist(path):
 
 def test_every_group_that_is_installed_exists(library):
     places = ["Makefile", "Dockerfile", "README.md", *(p.relative_to(ROOT) for p in WORKFLOWS)]
-    used = {name for place in places for name in re.findall(r"--group ([\w-]+)", read(place))}
+    used = {name for file in places for name in re.findall(r"--group ([\w-]+)", read(file))}
     assert used
     assert used <= {*library["dependency-groups"]}
 
@@ -127,8 +127,8 @@ KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 def test_the_changelog_has_versions_with_dates_and_kinds_of_changes():
     text = read("CHANGELOG.md")
-    first, *released = re.findall(r"^## (.*)$", text, flags=re.M)
-    assert first == "[Unreleased]"
+    newest, *released = re.findall(r"^## (.*)$", text, flags=re.M)
+    assert newest == "[Unreleased]"
     dates = [re.fullmatch(r"\[\d+\.\d+\.\d+\] - (\d{4}-\d\d-\d\d)", title)[1] for title in released]
     assert dates == sorted(dates, reverse=True)
     assert {*re.findall(r"^### (.*)$", text, flags=re.M)} <= KINDS

@@ -18,9 +18,9 @@ REPAIR = "restore it, or delete it and reproduce it"
 def change_a_digit(text, rng):
     """One digit of the text, somewhere, is another one."""
     places = [match.start() for match in re.finditer(r"\d", text)]
-    place = rng.choice(places)
-    other = (int(text[place]) + rng.integers(1, 10)) % 10
-    return f"{text[:place]}{other}{text[place + 1 :]}"
+    position = rng.choice(places)
+    digit = (int(text[position]) + rng.integers(1, 10)) % 10
+    return f"{text[:position]}{digit}{text[position + 1 :]}"
 
 
 def test_a_changed_digit_in_a_results_file_is_noticed(tmp_path):

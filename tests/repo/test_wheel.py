@@ -22,29 +22,29 @@ def without(*names):
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """An environment with the wheels of the tracked files; other packages are those of this one."""
-    place = tmp_path_factory.mktemp("wheel")
+    folder = tmp_path_factory.mktemp("wheel")
     listed = run("git", "ls-files", "fedlib", "papers", "pyproject.toml", "README.md", "LICENSE",
                  cwd=ROOT)  # fmt: skip
     for name in listed.stdout.split():
-        (place / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, place / "tree" / name)
+        (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / "tree" / name)
     pip, alone = (sys.executable, "-m", "pip"), ("--no-deps", "--no-index", "-q")
-    for tree in (place / "tree", place / "tree" / "papers"):
-        built = run(*pip, "wheel", tree, "--no-build-isolation", *alone, "-w", place)
+    for tree in (folder / "tree", folder / "tree" / "papers"):
+        built = run(*pip, "wheel", tree, "--no-build-isolation", *alone, "-w", folder)
         assert not built.returncode, built.stderr
     assert not run(
         sys.executable,
         "-m",
         "venv",
         "--without-pip",
-        place / "env",
+        folder / "env",
     ).returncode
-    wheels = sorted(place.glob("*.whl"))
-    into = ("--python", place / "env/bin/python", "install", "--ignore-installed")
+    wheels = sorted(folder.glob("*.whl"))
+    into = ("--python", folder / "env/bin/python", "install", "--ignore-installed")
     done = run(*pip, *into, *alone, *wheels, env=without("PYTHONPATH"))
     assert not done.returncode, done.stderr
-    (place / "here").mkdir()
-    return place
+    (folder / "here").mkdir()
+    return folder
 
 
 def contents(wheel):
@@ -61,8 +61,8 @@ def test_the_library_installs_itself_alone_and_its_types(installed):
     assert {*tracked} - {*contents(studies)} == {"papers/pyproject.toml"}
 
 
-def papers(installed, *words, **more):
-    env = without("FEDLIB_RESULTS") | {"PYTHONPATH": sysconfig.get_path("purelib"), **more}
+def papers(installed, *words, **variables):
+    env = without("FEDLIB_RESULTS") | {"PYTHONPATH": sysconfig.get_path("purelib"), **variables}
     return run(installed / "env/bin/papers", *words, cwd=installed / "here", env=env)
 
 
@@ -75,11 +75,11 @@ def test_what_is_not_there_is_one_sentence_without_make(installed):
 
 def test_results_go_into_the_current_folder(installed):
     site = installed / "env" / "lib"
-    before = sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts)
+    files = sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts)
     words = ("reproduce", "np_workshop", "--profile", "quick", "--runs", "hard")
     done = papers(installed, *words, "--missing")
     assert not done.returncode, done.stderr
     assert (installed / "here/results/np_workshop.json").is_file()
     again = papers(installed, *words)
     assert again.stdout.startswith("np_workshop: 1 of 1 runs equal within "), again.stderr
-    assert sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts) == before
+    assert sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts) == files

@@ -33,8 +33,8 @@ NO_TARGETS = torch.zeros(3, 11)
 def together(lists):
     """Lists one after the other, and where each begins and ends."""
     ends = torch.tensor([0, *map(len, lists)]).cumsum(0)
-    parts = [torch.tensor(items, dtype=torch.uint8) for items in lists]
-    return torch.cat(parts), ends
+    tensors = [torch.tensor(items, dtype=torch.uint8) for items in lists]
+    return torch.cat(tensors), ends
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def twelve(three):
         y,
         size=6,
     )
-    return molecules.Graphs(*(torch.cat([part] * 4) for part in graphs))
+    return molecules.Graphs(*(torch.cat([tensor] * 4) for tensor in graphs))
 
 
 def predicted(graphs, rows):

@@ -53,8 +53,8 @@ def test_augmented_turns_every_copy_by_its_own_angle():
     pictures = random_pairs(6)
     turned = pairs.augmented(pictures, 3, generator(1))
     assert turned.shape == (18, 1, 28, 28)
-    for first, second in zip(turned[:6], turned[6:12], strict=True):
-        assert not torch.equal(first, second)
+    for copy, second in zip(turned[:6], turned[6:12], strict=True):
+        assert not torch.equal(copy, second)
     still = random_pairs(6, angle=0)
     copies = pairs.augmented(still, 2, generator(1))
     assert torch.equal(copies, pictures.X.repeat(2, 1, 1, 1))

@@ -1,6 +1,6 @@
 """The FedFW bounds: values by hand, corrections, order in t, and measured runs below them."""
 
-import math
+from math import log10, sqrt
 
 import pytest
 
@@ -24,21 +24,21 @@ def test_values_by_hand():
     near(CASE.G, 3.25)
     surrogate = 2 * 4 * 9 * (0.5 / 4 + 0.5 / 2)
     near(th.convex_surrogate(CASE, 3), surrogate)
-    root = 3 * math.sqrt(0.5 * (2 + 2))
+    root = 3 * sqrt(0.5 * (2 + 2))
     near(th.convex_distance(CASE, 3), 2 * (1 + root))
-    later_root = 3 * math.sqrt(0.5 * (2 / 2 + 2))
+    later_root = 3 * sqrt(0.5 * (2 / 2 + 2))
     excess = surrogate + 2 * 3.25 * (1 + later_root)
     near(th.convex_excess(CASE, 4), excess)
     gap = (1.5 + 4 * 9 * 0.5 / 2) / 2 + 2 * 9 / 2 / 4
     near(th.nonconvex_surrogate(CASE, 8), gap)
-    distance = 3.25 + math.sqrt(gap)
+    distance = 3.25 + sqrt(gap)
     near(th.nonconvex_distance(CASE, 8), distance)
     near(th.nonconvex_gap(CASE, 8), gap + (3.25 + 6) * distance)
 
 
 def test_the_stochastic_bound_by_hand():
     Q = 16 / 4 + 81 * 4 * 9 / 4
-    C = 81 / 2 * 4 * 9 * (0.5 + 0.5) + 9 * 2 * 3 * math.sqrt(Q)
+    C = 81 / 2 * 4 * 9 * (0.5 + 0.5) + 9 * 2 * 3 * sqrt(Q)
     near(th.stochastic_surrogate(CASE, 1), (9 / 8) ** (1 / 3) * C)
 
 
@@ -77,4 +77,4 @@ def test_the_corrected_bound_for_some_clients_holds():
 )
 def test_rates(bound, power):
     ratio = bound(CASE, 10**9) / bound(CASE, 10**10)
-    near(math.log10(ratio), power, abs=0.02)
+    near(log10(ratio), power, abs=0.02)

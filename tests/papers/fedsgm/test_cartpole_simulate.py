@@ -43,10 +43,10 @@ def test_every_nesting_is_the_loop(depth):
         together = nested(w, chance)
         assert together.shape == (*[2] * depth, 15, 2, 8)
         assert (together[..., 7] > 0).any()  # some episodes ended and were started again
-        for place in product(range(2), repeat=depth):
-            policy = w[tuple(place[i] for i in of_policies)]
-            alone = simulated(policy, chance[tuple(place[i] for i in of_chance)])
-            close(together[place], alone, 1e-10)
+        for index in product(range(2), repeat=depth):
+            policy = w[tuple(index[i] for i in of_policies)]
+            alone = simulated(policy, chance[tuple(index[i] for i in of_chance)])
+            close(together[index], alone, 1e-10)
 
 
 def test_the_operation_is_one_that_torch_knows():

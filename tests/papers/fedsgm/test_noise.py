@@ -65,8 +65,8 @@ def test_value_exponent_is_the_mean_over_everything_that_can_happen():
     values = torch.tensor([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5]], dtype=torch.float64)
     exponentials = []
     for a, b in itertools.combinations(values.tolist(), 2):
-        for first, second in itertools.product(a, b):
-            report = (first + second) / 2
+        for value, second in itertools.product(a, b):
+            report = (value + second) / 2
             exponentials.append(math.exp(1.5 * (report - 0.5)))
     expected = math.log(np.mean(exponentials))
     near(noise.value_exponent(values, 2, 1, 1.5), expected)

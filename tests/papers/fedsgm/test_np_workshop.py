@@ -10,7 +10,8 @@ from papers.fedsgm.np_workshop.runs import DriftingFedSGM, problem
 
 def test_the_drift_is_the_distance_of_the_local_models_from_their_mean():
     task = problem(3)
-    rate, steps = 0.3, 5
+    rate = 0.3
+    steps = 5
     settings = {"lr": rate, "local_steps": steps, "participants": 10, "tolerance": 0.1}
     method = DriftingFedSGM(**settings, switch=Hard(), error_feedback=False)
     trace = fl.run(

@@ -1,7 +1,7 @@
 """The theorems' constants against numbers worked out by hand, identities and reductions."""
 
 import itertools
-import math
+from math import e, inf, log, sqrt
 
 import pytest
 
@@ -14,7 +14,7 @@ GRID = [(1, 1), (2, 50), (5, 100), (10, 1000)]
 
 def by_hand_gamma_partial(third):
     """50 + second + third + 20E/q^2 + fifth at E=5, q=q0=0.1, N/n=2, from pencil and paper."""
-    second = 160 * math.sqrt(8.1) / 0.001  # 16 * 5 * 2 = 160, sqrt(10 * 0.9 * 0.9)
+    second = 160 * sqrt(8.1) / 0.001  # 16 * 5 * 2 = 160, sqrt(10 * 0.9 * 0.9)
     return 50 + second + third + 10_000 + 12_000
 
 
@@ -23,24 +23,24 @@ def test_gammas_of_the_paper_setting():
     near(printed, by_hand_gamma_partial(12_000))
     near(printed, 4.89e5, rel=1e-3)
     corrected = gamma.gamma_partial(5, 0.1, 0.1, 2.0, "corrected")
-    expected = by_hand_gamma_partial(400_000 * math.sqrt(0.9))
+    expected = by_hand_gamma_partial(400_000 * sqrt(0.9))
     near(corrected, expected)
     near(corrected, 8.57e5, rel=1e-3)
     direct = gamma.gamma_partial_direct(5, 0.1, 0.1, 2.0)
     near(direct, 50 + 6000 + 10_000 + 12_000)
     feedback = gamma.gamma_feedback(5, 0.1, 0.1)
-    expected = 50 + 100 * math.sqrt(0.9) + 6000
+    expected = 50 + 100 * sqrt(0.9) + 6000
     near(feedback, expected)
     near(gamma.gamma_unbiased(5, 9.0, 10), 52.25)
 
 
 def test_theorem_3_is_its_printed_formula():
     rate = theory.theorem_3(Setting(D=2.0, G=3.0, E=4, T=100))
-    expected = math.sqrt(4 * 4 * 9 * 4 / 100)
+    expected = sqrt(4 * 4 * 9 * 4 / 100)
     near(rate.tolerance, expected)
-    expected = math.sqrt(4 / (4 * 9 * 64 * 100))
+    expected = sqrt(4 / (4 * 9 * 64 * 100))
     near(rate.lr, expected)
-    assert rate.beta == math.inf
+    assert rate.beta == inf
     assert rate.accuracy == rate.tolerance
 
 
@@ -52,17 +52,8 @@ def test_bound_is_the_regret_at_the_best_step_size(E, T):
         near(gamma.regret_bound(D, G, E, T, g, lr), best, rel=1e-12)
         near(lr * G**2 * g, best / 2, rel=1e-12)  # the two terms balance
         for factor in (0.9, 1.1):
-            assert (
-                gamma.regret_bound(
-                    D,
-                    G,
-                    E,
-                    T,
-                    g,
-                    lr * factor,
-                )
-                > best
-            )
+            regret = gamma.regret_bound(D, G, E, T, g, lr * factor)
+            assert regret > best
 
 
 def test_reductions_without_compression():
@@ -82,7 +73,7 @@ def test_soft_switching_needs_a_tolerance_above_the_bound():
         1000,
         gamma.gamma_local(5),
     )
-    assert gamma.soft_beta(theory.theorem_5(s).tolerance, b) == math.inf
+    assert gamma.soft_beta(theory.theorem_5(s).tolerance, b) == inf
     corrected = theory.theorem_5(s, "corrected")
     near(corrected.tolerance, 2 * b)
     near(corrected.beta, 1 / b)
@@ -98,10 +89,11 @@ def test_sampling_terms_by_hand():
         N=8,
         n=4,
         sigma=0.5,
-        delta=3 / math.e**2,
+        delta=3 / e**2,
     )
-    root, walk = math.sqrt(4 * 4 / 100), 8 / 20 * 2  # log(3/delta) = 2, sqrt(2 * 2) = 2
-    error = 0.5 * math.sqrt(0.5 * (2 + math.log(200)))  # 6T/delta = 200 * 3/delta
+    root = sqrt(4 * 4 / 100)
+    walk = 8 / 20 * 2  # log(3/delta) = 2, sqrt(2 * 2) = 2
+    error = 0.5 * sqrt(0.5 * (2 + log(200)))  # 6T/delta = 200 * 3/delta
     printed = theory.theorem_4(s)
     corrected = theory.theorem_4(s, "corrected")
     expected = root + walk + 2 * error
@@ -124,11 +116,11 @@ def test_theorem_1_partial_reports_its_own_excess():
         delta=0.1,
     )
     rate = theory.theorem_1_partial(s)
-    expected = math.sqrt(1.5 * math.log(1000))
+    expected = sqrt(1.5 * log(1000))
     near(rate.accuracy - rate.tolerance, expected)
-    boundary = 2 * 2 * math.sqrt(0.5) / (0.5 * 100)
-    walk = 4 / math.sqrt(200) * math.sqrt(2 * math.log(30))
-    error = math.sqrt(math.log(6000))
+    boundary = 2 * 2 * sqrt(0.5) / (0.5 * 100)
+    walk = 4 / sqrt(200) * sqrt(2 * log(30))
+    error = sqrt(log(6000))
     base = theory.bound(1.0, 1.0, 1, 100, rate.gamma)
     expected = base + boundary + walk + 2 * error
     near(rate.tolerance, expected)
@@ -151,13 +143,13 @@ def test_theorem_9_by_hand_and_without_noise():
         sigma_b=3.0,
         value_batch=9,
     )
-    effective = 3 * 4 * 4 + 4 * (1 + math.log(28_000)) + 2 * (8 + 1) * math.log(14_000)
+    effective = 3 * 4 * 4 + 4 * (1 + log(28_000)) + 2 * (8 + 1) * log(14_000)
     near(rate.gamma * 4, effective)
-    expected = math.sqrt(1 / (2 * effective * 100))
+    expected = sqrt(1 / (2 * effective * 100))
     near(rate.lr, expected)
-    walk = 8 * math.sqrt(0.02 * math.log(70)) + 2 * math.sqrt(0.01 * math.log(70))
-    error = 2 * math.sqrt(math.log(7000))
-    expected = math.sqrt(2 * effective / 100) + walk + error
+    walk = 8 * sqrt(0.02 * log(70)) + 2 * sqrt(0.01 * log(70))
+    error = 2 * sqrt(log(7000))
+    expected = sqrt(2 * effective / 100) + walk + error
     near(rate.tolerance, expected)
     assert theory.theorem_9(s, 0.0, 0.0, 1).gamma > 3 * 4
 
@@ -176,9 +168,9 @@ def test_theorem_10_adds_the_curvature():
     bent = theory.theorem_10(s, 2.0, multiplier=1.0)
     expected = 4 * 2 / (8 * 2 * 50)
     near(bent.tolerance - flat.tolerance, expected)
-    error = 0.3 * math.sqrt(0.5 * math.log(8000)) * 2
-    walk = 8 / math.sqrt(200) * math.sqrt(2 * math.log(80))
-    root = math.sqrt(4 * 4 * 2 / 50)
+    error = 0.3 * sqrt(0.5 * log(8000)) * 2
+    walk = 8 / sqrt(200) * sqrt(2 * log(80))
+    root = sqrt(4 * 4 * 2 / 50)
     expected = root + walk + 2 * error
     near(flat.accuracy, expected)
     corrected = theory.theorem_10(

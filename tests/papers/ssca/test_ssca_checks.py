@@ -27,13 +27,13 @@ def test_averaged_surrogates_by_hand():
     )
     values = np.array([[1.0, 3.0]])
     slopes = np.array([[[2.0], [3.0]]])
-    first = start.averaged(1.0, POINT, values, slopes)
-    near(first.values(POINT), values)
-    near(first.gradients(POINT), slopes)
+    at_start = start.averaged(1.0, POINT, values, slopes)
+    near(at_start.values(POINT), values)
+    near(at_start.gradients(POINT), slopes)
     # At 2 the surrogates made at 1 are 1 + 2 + 1 / 2 and 3 + 3 + 1 / 2
     values = np.array([[4.0, 6.0]])
     slopes = np.array([[[4.0], [3.0]]])
-    both = first.averaged(
+    both = at_start.averaged(
         0.5,
         2 * POINT,
         values,
