@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedlib.core.trace import Array
 
 
-def rounds_to(rounds: Array, curves: Iterable[Array], levels: Iterable[float]) -> Array:
+def rounds_to(rounds: NDArray[Any], curves: Iterable[Array], levels: Iterable[float]) -> Array:
     """The round in which each curve first falls to its level; the last one if it never does.
 
     Between two evaluations a curve is taken as straight. The last round in place of "never" makes

@@ -340,20 +340,15 @@ C14 = Rule(
 )
 
 
-def late(curve: str, participants: int, **labels: Label) -> kit.Term:
-    """The late value of a curve with so many clients a round."""
-    return of(curve, participants=participants, **labels)
-
-
 C15 = Rule(
     {
         "with beta = 4000 the late value is at most a quarter as far from hard switching as with "
         "beta = 20": {
             f"{words}, {text}": kit.alike(
-                late(curve, participants, switch="soft", beta=4000.0),
-                late(curve, participants, switch="hard"),
-                late(curve, participants, switch="soft", beta=20.0)
-                - late(curve, participants, switch="hard"),
+                of(curve, participants=participants, switch="soft", beta=4000.0),
+                of(curve, participants=participants, switch="hard"),
+                of(curve, participants=participants, switch="soft", beta=20.0)
+                - of(curve, participants=participants, switch="hard"),
             )
             for participants, text in GROUPS.items()
             for curve, words in CURVES.items()
