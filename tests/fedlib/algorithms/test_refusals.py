@@ -120,15 +120,12 @@ def test_a_method_names_itself_and_what_does_not_fit(method, problem, rule):
     refuses(f"{type(method).__name__}: {rule}", method.init, problem)
 
 
-LAW = "must be a PowerLaw, got 0.3; write PowerLaw(scale, exponent), or derive a frozen dataclass"
 STEEP = fl.PowerLaw(1.2, 0.4)
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (partial(fl.SSCA, **STEPS | {"gamma": 0.3}), f"SSCA: gamma {LAW}"),
-        (partial(fl.MiniBatchSGD, lr=0.3), f"MiniBatchSGD: lr {LAW}"),
         (
             partial(fl.SSCA, **STEPS | {"rho": STEEP}),
             f"SSCA: rho must lie in (0, 1] for all t >= 1, got {STEEP}; take a scale of at most 1.",
