@@ -210,7 +210,7 @@ def collect(
         file = results / f"{study}.json"
         loose = sorted((results / study).glob("*/*.json"))
         profiles = _profiles(file) if file.is_file() else {}
-        if not loose and not any(new_names.values()) and not _relabelled(profiles, labels):
+        if not loose and not profiles:
             return
         stored = [
             results / study / profile / f"{name}.json"
@@ -282,17 +282,6 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return [[None if np.isnan(x) else x for x in row] for row in value.tolist()]
     return value
-
-
-def _relabelled(
-    profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[str, Mapping[str, Any]]
-) -> bool:
-    """Whether a collected run has other labels than it is to have."""
-    return any(
-        profiles.get(profile, {}).get(run, {}).get("labels", declared) != dict(declared)
-        for profile, runs in labels.items()
-        for run, declared in runs.items()
-    )
 
 
 def as_arrays(payload: Mapping[str, Any]) -> Payload:

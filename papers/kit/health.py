@@ -5,7 +5,7 @@ Healthy is finite, moved, not dead, better than chance or than the start, by the
 where the method never trained; health says what is wrong.
 
 >>> curve = np.array([[1.0, 0.6, 0.4, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]])
->>> of_run(Trace({"loss": curve}, {}, np.arange(11), (0,), {}))
+>>> of_run(Trace({"loss": curve}, {}, np.arange(11), (0,), {}), HealthCheck("loss"))
 'dead: loss constant from round 4'
 """
 
@@ -28,19 +28,16 @@ Curve = NDArray[np.float64]  # [S, T]: a metric at the evaluated rounds, of ever
 PerSeed = NDArray[np.float64]  # [S]
 Seeds = NDArray[np.bool_]  # [S]: which of them
 
-#: Names of metrics, a task's number left off -> the best there is, where that is known.
-BEST: dict[str, float | None] = {
+#: Names of metrics, a task's number left off -> the best there is.
+BEST = {
     "loss": 0.0,
     "cost": 0.0,
-    "f": None,
     "f_gap": 0.0,
     "excess": 0.0,
     "stationarity": 0.0,
     "gap": 0.0,
     "accuracy": 1.0,
     "test_accuracy": 1.0,
-    "reward": None,
-    "psnr": None,
 }
 HIGHER = ("accuracy", "reward", "psnr")  # is better; of all other metrics lower is
 COUNTS = ("accuracy", "reward")  # can rest while the model moves
@@ -86,22 +83,22 @@ class HealthCheck:
     rests: str = ""
     task: bool = False
 
-    def opened(self, trace: Trace) -> Iterator[HealthCheck]:
+    def opened(self, trace: Trace) -> list[HealthCheck]:
         """The check with all values for every metric that its pattern fits; refused if none."""
         if self.rests:
-            yield self
-            return
-        fitting = [m for m in trace.metrics if fnmatchcase(m, self.metric)]
+            return [self]
+        fitting = [metric for metric in trace.metrics if fnmatchcase(metric, self.metric)]
         if not fitting or self.guard not in ("", *trace.metrics):
             metrics = ", ".join(trace.metrics)
             name = self.guard if fitting else self.metric
             raise ValueError(f"HealthCheck: metric must be among {metrics}, got {name!r}.")
-        known: Any = {
-            "best": BEST.get(stem(self.metric)) if self.best is None else self.best,
-            "chance": self.chance(trace.config) if callable(self.chance) else self.chance,
-        }
-        for metric in fitting:
-            yield replace(self, metric=metric, task=self.task or "*" in self.metric, **known)
+        complete = replace(
+            self,
+            best=BEST.get(stem(self.metric)) if self.best is None else self.best,
+            chance=self.chance(trace.config) if callable(self.chance) else self.chance,
+            task=self.task or "*" in self.metric,
+        )
+        return [replace(complete, metric=metric) for metric in fitting]
 
     @property
     def sign(self) -> float:
@@ -138,34 +135,20 @@ def first_fit(run: str, patterns: Mapping[str, T], usual: T) -> T:
 
 
 def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) -> str:
-    """What is wrong with a run, by some checks or its first metric of a known name; else empty.
+    """What is wrong with a run by some checks; else empty.
 
     Not finite or never moved, dead or at chance in some seed, or no better than the start in half
     of the seeds or more.
     """
-    watched = watched if isinstance(watched, tuple) else (watched,)
-    judged: list[HealthCheck] = []
-    for check in watched or by_name(trace):
-        judged += check.opened(trace)
-    if broken := not_finite(trace, judged):
+    checks = watched if isinstance(watched, tuple) else (watched,)
+    judged = [opened for check in checks for opened in check.opened(trace)]
+    broken = not_finite(trace, judged)
+    if broken or not judged or judged[0].rests:
         return broken
-    if not judged or judged[0].rests:
-        return ""
-    faults = (
-        never_moved(trace, judged),
-        dead(trace, judged),
-        *(no_gain(trace, check) for check in sorted(judged, key=lambda c: c.chance is None)),
-    )
+    faults = [never_moved(trace, judged), dead(trace, judged)]
+    chances_first = sorted(judged, key=lambda check: check.chance is None)
+    faults += [no_gain(trace, check) for check in chances_first]
     return next(filter(None, faults), "")
-
-
-def by_name(trace: Trace) -> tuple[HealthCheck, ...]:
-    """What is watched where a study says nothing: the first known name, and its tasks."""
-    name = next((name for name in BEST if name in trace.metrics), None)
-    if name is None:
-        return ()
-    tasks = any(fnmatchcase(m, f"{name}_[0-9]*") for m in trace.metrics)
-    return HealthCheck(name), *([HealthCheck(f"{name}_[0-9]*")] if tasks else [])
 
 
 def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
@@ -178,7 +161,7 @@ def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     for name, x in trace.metrics.items():
         if name in watched or np.isfinite(x[:, 0]).all():
             bad |= ~np.isfinite(x)
-    first_round = int(trace.rounds[np.argmax(np.any(bad, axis=0))])
+    first_round = trace.rounds[bad.any(axis=0).argmax()]
     return phrase(f"not finite from round {first_round}", np.asarray(bad.any(axis=1)))
 
 
@@ -198,16 +181,13 @@ def dead(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     thousandth of the curve's whole range (a method that comes to rest at an optimum slows down).
     """
     resting = {c.metric: rests(trace, c) for c in judged if not c.exact}
-    if not resting:
-        return ""
     fell = [at_rest & abruptly(trace.metrics[name]) for name, at_rest in resting.items()]
     seeds = np.any(fell, axis=0)
-    constant = {
-        name: at_rest & seeds for name, at_rest in resting.items() if (at_rest & seeds).any()
-    }
-    columns = [rests_from(trace.metrics[name])[at_rest].min() for name, at_rest in constant.items()]
+    constant = {name: at_rest & seeds for name, at_rest in resting.items()}
+    names = [name for name in constant if constant[name].any()]
+    columns = [rests_from(trace.metrics[name])[constant[name]].min() for name in names]
     first_round = int(trace.rounds[min(columns, default=0)]) + 1
-    return phrase(f"dead: {listed([*constant])} constant from round {first_round}", seeds)
+    return phrase(f"dead: {listed(names)} constant from round {first_round}", seeds)
 
 
 def rests(trace: Trace, check: HealthCheck) -> Seeds:
@@ -356,9 +336,7 @@ class Needs:
 
     def unmet(self, runs: tuple[str, ...], evidence: Evidence) -> str:
         """What is missing, in words that follow "because"; empty if nothing is."""
-        lacking: list[str] = []
-        for run in runs:
-            lacking += self._of_run(run, evidence)
+        lacking = [why for run in runs for why in self._of_run(run, evidence)]
         for name, (value, full_value) in evidence.changed.items():
             if name in self.parameters:
                 lacking.append(f"{name} is {value!r}, the paper's setting {full_value!r}")

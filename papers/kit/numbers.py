@@ -75,16 +75,9 @@ class Number:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Number:
         """The inverse of `to_json`; `null` is NaN."""
-        per_seed = tuple(number_of(entry) for entry in data["per_seed"])
-        value = number_of(data["value"])
-        return Number(
-            value, number_of(data["low"]), number_of(data["high"]), per_seed, data["unit"]
-        )
-
-
-def number_of(entry: float | None) -> float:
-    """A number as it is stored: `null` is NaN."""
-    return np.nan if entry is None else entry
+        stored = [data["value"], data["low"], data["high"], *data["per_seed"]]
+        value, low, high, *per_seed = [np.nan if x is None else x for x in stored]
+        return Number(value, low, high, tuple(per_seed), data["unit"])
 
 
 def exact(x: float, unit: str = "") -> Number:

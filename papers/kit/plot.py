@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from papers.kit.display import in_notebook, write_figure
 from papers.kit.numbers import mean
@@ -28,7 +29,6 @@ from papers.kit.quantities import labels_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pandas as pd
     from matplotlib.axes import Axes as Axes  # others annotate with plot.Axes and plot.Figure
     from matplotlib.figure import Figure as Figure
 
@@ -113,11 +113,12 @@ def picture(figure: Figure, format: str) -> bytes:
     from PIL import Image
 
     buffer = io.BytesIO()
-    metadata = {"Date": None} if format == "svg" else {"Software": None}
+    options: dict[str, Any] = {"metadata": {"Software": None}, "facecolor": "white"}
+    if format == "svg":
+        options = {"metadata": {"Date": None}, "transparent": True}
     with warnings.catch_warnings():  # dots of equal value that find no room lie upon each other
         warnings.filterwarnings("ignore", message=".* of the points cannot be placed")
-        ground: Any = {"transparent": True} if format == "svg" else {"facecolor": "white"}
-        figure.savefig(buffer, format=format, dpi=110, metadata=metadata, **ground)
+        figure.savefig(buffer, format=format, dpi=110, **options)
     if format == "svg":
         return buffer.getvalue()
     small = io.BytesIO()
@@ -165,16 +166,12 @@ def show(
     png = picture(figure, "png")
     if in_notebook():
         table = getattr(shown, "data", None) if data is None else data
-        carried = {**files_of(figure, table), "name": name, "profile": profile}
-        _display(png, alt, caption, {**carried, "runs": runs_in(table)})
+        runs = [] if table is None or "run" not in table else [*table["run"].unique()]
+        about = {"name": name, "profile": profile, "runs": runs}
+        _display(png, alt, caption, {**files_of(figure, table), **about})
     else:
         write_figure(png, alt)
     pyplot.close(figure)
-
-
-def runs_in(table: pd.DataFrame | None) -> list[str]:
-    """The runs that a drawn table names."""
-    return [] if table is None or "run" not in table else [*table["run"].unique()]
 
 
 def files_of(figure: Figure, table: pd.DataFrame | None) -> dict[str, str]:
@@ -246,8 +243,6 @@ def over_seeds(
     One row for each metric, run and round, with `metric`, `round`, `mean`, `low`, `high`, `curve`
     (a number for the metric and run), and the columns of `frame` that are constant in each run.
     """
-    import pandas as pd
-
     labels = labels_in(frame).drop(columns=list(metrics), errors="ignore")
     tables = []
     by_round = frame.sort_values("round", kind="stable").groupby(["run", "round"], sort=False)
@@ -272,8 +267,6 @@ def worded(frame: pd.DataFrame, **words: Mapping[Any, str]) -> pd.DataFrame:
 
     `words` has, for a column, its values that are shown -> what they are called.
     """
-    import pandas as pd
-
     columns = {}
     for label, by_value in words.items():
         in_order = pd.CategoricalDtype(list(dict.fromkeys(by_value.values())))
@@ -356,14 +349,13 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
 
 def _title(grid: Any, row: int, column: int) -> str:
     """The title of a panel: what its row and its column are, a number with its label."""
-    titles = []
+    values = {}
     if grid.row_names and grid._row_var != "metric":
-        titles.append((grid._row_var, grid.row_names[row]))
+        values[grid._row_var] = grid.row_names[row]
     if grid.col_names:
-        titles.append((grid._col_var, grid.col_names[column]))
-    return ", ".join(
-        value if isinstance(value, str) else f"{label} = {value:g}" for label, value in titles
-    )
+        values[grid._col_var] = grid.col_names[column]
+    titles = [x if isinstance(x, str) else f"{label} = {x:g}" for label, x in values.items()]
+    return ", ".join(titles)
 
 
 def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
@@ -373,10 +365,14 @@ def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
     shade = 0.15 if len(ax.lines) <= 6 else 0.07
     for line in ax.lines:
         if np.array_equal(np.asarray(line.get_ydata()), curve["mean"]):
-            low = curve["low"]
-            high = curve["high"]
-            color = line.get_color()
-            ax.fill_between(line.get_xdata(), low, high, color=color, alpha=shade, linewidth=0)
+            ax.fill_between(
+                line.get_xdata(),
+                curve["low"],
+                curve["high"],
+                color=line.get_color(),
+                alpha=shade,
+                linewidth=0,
+            )
 
 
 def plain_log(ax: Axes) -> None:
@@ -416,8 +412,6 @@ def figure_data(figure: Figure) -> pd.DataFrame:
     to. `item` numbers the artists of a panel. It is what the eye sees, not the runs behind it;
     pictures, texts and lines through the whole panel are left out.
     """
-    import pandas as pd  # studies are imported without it
-
     rows = []
     for number, ax in enumerate(figure.axes, 1):
         panel = ax.get_title() or ax.get_ylabel() or str(number)

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any
 
+import pandas as pd
+
 Label = str | float | bool
 
 START = ("profile", "name", "measure")
@@ -25,20 +27,15 @@ def to_csv(profiles: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     Raises ValueError for a label that would not be read back as it was.
     """
     rows = []
-    labels: dict[str, None] = {}
     for profile, numbers in profiles.items():
         for name, number in numbers.items():
-            words = {label: label_text(value) for label, value in number["labels"].items()}
-            labels |= dict.fromkeys(words)
+            labels = {label: label_text(value) for label, value in number["labels"].items()}
             seeds = ["nan" if x is None else repr(x) for x in number["per_seed"]]
-            row = {"profile": profile, "name": name, "measure": number["measure"], **words}
-            row |= {column: number[column] for column in ("value", "low", "high", "unit")}
-            rows.append({**row, "seeds": len(seeds), "per_seed": " ".join(seeds)})
-    text = io.StringIO()
-    table = csv.DictWriter(text, [*START, *labels, *END], restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
+            row = {**number, "seeds": len(seeds), "per_seed": " ".join(seeds)}
+            rows.append({"profile": profile, "name": name, **row, **labels})
+    table = pd.DataFrame(rows).drop(columns="labels")
+    labels = table.columns.drop([*START, *END])
+    return str(table[[*START, *labels, *END]].to_csv(index=False, lineterminator="\n"))
 
 
 def label_text(value: Label) -> str:

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -343,28 +343,20 @@ def read_run(path: Path) -> dict[str, Any]:
         one sentence, for a file that is damaged, or a run that contradicts itself or its place.
     """
     run = archive.read(path)
-    for name, stored, declared in _said_twice(run, path):
+    config = run["config"]
+    place = list(path.with_suffix("").parts[-3:])
+    key = digest({**config, "problem": run["maker"]})[:16] if run["maker"] else run["key"]
+    for name, stored, declared in (
+        ("study, profile and name", [run["study"], run["profile"], run["name"]], place),
+        ("key", run["key"], key),
+        ("seeds", run["seeds"], config["seeds"]),
+    ):
         if stored != declared:
             raise ValueError(
                 f"{run['study']}/{run['name']}: {name} must be {declared}, got {stored}; "
                 "restore the file or reproduce it."
             )
     return run
-
-
-def _said_twice(run: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any, Any]]:
-    """What a stored run says twice: its name, as it is and as it follows from something else."""
-    config = run["config"]
-    rounds = config["rounds"]
-    place = [run["study"], run["profile"], run["name"]]
-    yield "study, profile and name", place, list(path.with_suffix("").parts[-3:])
-    if run["maker"] is not None:
-        yield "key", run["key"], digest({**config, "problem": run["maker"]})[:16]
-    yield "seeds", run["seeds"], config["seeds"]
-    yield "rounds", run["rounds"], [*range(0, rounds, config["evaluate_every"]), rounds]
-    for group, length in (("metrics", len(run["rounds"])), ("info", rounds)):
-        for name, rows in run[group].items():
-            yield name, [len(row) for row in rows], [length] * len(config["seeds"])
 
 
 @archive.cached

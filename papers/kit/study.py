@@ -66,8 +66,8 @@ class Study:
     specs : parameters -> the named runs.
     derive : (traces, parameters) -> the named numbers.
     claims, paper_values : what the book shows.
-    watch : patterns of runs -> what tells their health; the first that fits counts, and where none
-        does, the first metric of a known name.
+    watch : patterns of runs -> what tells their health; the first that fits counts. A run that
+        fits none must only be finite.
     tolerances : patterns of runs -> how closely one that is computed anew follows the stored one,
         where that is not to the end and up to rounding; the first that fits counts.
     at_paper : the parameters in which the full profile falls short of the paper, or of its authors'

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from papers.kit.numbers import DIGITS, significant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Array = NDArray[Any]
 #: Curves of a run: name -> `[S, R]`, an entry for each evaluated round (metrics) or each round.
@@ -134,8 +132,6 @@ def write(path_or_file: Any, runs: Sequence[Mapping[str, Any]]) -> None:
     path_or_file : where to.
     runs : for each run its `profile`, `run`, `labels` and `rows` (see `rows_of`).
     """
-    import pandas as pd
-
     frames = []
     for run in runs:
         names = {"profile": run["profile"], "run": run["run"]}
@@ -168,8 +164,6 @@ def _floats(labels: Mapping[str, Any]) -> dict[str, Any]:
 
 def read(path: Any) -> dict[tuple[str, str], pd.DataFrame]:
     """The rows of each run in a Parquet file, by profile and name; curves as they are stored."""
-    import pandas as pd
-
     table = pd.read_parquet(path, page_checksum_verification=True)
     runs = table.groupby(["profile", "run"], sort=False, observed=True)
     return dict(iter(runs))

@@ -1,5 +1,6 @@
 """Study: SSCA beside momentum SGD, of which it is a form, with step and weight tuned."""
 
+from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
@@ -23,6 +24,7 @@ STUDY = Study(
     paper="Y",
     specs=specs,
     derive=derive,
+    watch={"*": HealthCheck("cost")},
     claims=claims.CLAIMS,
     **PARAMETERS,
 )

@@ -1,5 +1,6 @@
 """Study of SSCA's Figures 2 and 3: convergence by samples and by features, beside SGD."""
 
+from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
@@ -53,6 +54,7 @@ STUDY = Study(
     paper="Y",
     specs=specs,
     derive=derive,
+    watch={"*": HealthCheck("cost")},
     claims=claims.CLAIMS,
     at_paper={"seeds": tuple(range(100)), "evaluate": 60_000},
     **PARAMETERS,

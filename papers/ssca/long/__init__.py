@@ -1,5 +1,6 @@
 """Study of SSCA beyond the paper's 100 rounds: stationarity, the constraint, the penalty."""
 
+from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
@@ -31,6 +32,7 @@ STUDY = Study(
     paper="Y",
     specs=specs,
     derive=derive,
+    watch={"*": HealthCheck("cost")},
     claims=claims.CLAIMS,
     **PARAMETERS,
 )

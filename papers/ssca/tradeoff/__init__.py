@@ -1,5 +1,6 @@
 """Study of SSCA's Figure 4, |w|^2 against the training cost, and of its Theorem 5."""
 
+from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
@@ -32,6 +33,7 @@ STUDY = Study(
     paper="Y",
     specs=specs,
     derive=derive,
+    watch={"*": HealthCheck("cost")},
     claims=claims.CLAIMS,
     at_paper={"seeds": tuple(range(100))},
     **PARAMETERS,

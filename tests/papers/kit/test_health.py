@@ -10,6 +10,8 @@ from papers.kit.study import Study
 
 ROUNDS = np.arange(41)  # 0 to 40
 FALLING = 1 / (1 + ROUNDS / 4)
+LOSS = HealthCheck("loss")
+TASKS = (LOSS, HealthCheck("loss_*"))
 
 
 def run_of(**curves):
@@ -38,7 +40,7 @@ HEALTHY = {
 
 @pytest.mark.parametrize("course", HEALTHY)
 def test_nothing_is_wrong_with_a_live_run(course):
-    assert of_run(run_of(loss=HEALTHY[course])) == ""
+    assert of_run(run_of(loss=HEALTHY[course]), LOSS) == ""
 
 
 def one_nan():
@@ -48,9 +50,9 @@ def one_nan():
 
 
 PLANTED = {
-    "never moved: loss constant": (run_of(loss=np.ones(41)), ()),
-    "not finite from round 7 in 1 of 3 seeds": (run_of(loss=one_nan()), ()),
-    "dead: loss constant from round 6": (run_of(loss=stopping(FALLING, 5)), ()),
+    "never moved: loss constant": (run_of(loss=np.ones(41)), LOSS),
+    "not finite from round 7 in 1 of 3 seeds": (run_of(loss=one_nan()), LOSS),
+    "dead: loss constant from round 6": (run_of(loss=stopping(FALLING, 5)), LOSS),
     "dead: loss_1 and 1 more constant from round 6": (
         run_of(
             loss=FALLING,
@@ -58,7 +60,7 @@ PLANTED = {
             loss_2=stopping(FALLING, 6),
             loss_3=FALLING,
         ),
-        (),
+        TASKS,
     ),
     "at chance: accuracy 10.4 % against 10 %": (
         run_of(loss=FALLING, accuracy=np.full(41, 0.104)),
@@ -68,7 +70,7 @@ PLANTED = {
         run_of(accuracy=np.where(ROUNDS < 9, 0.2, 0.705) - ROUNDS / 1e5),
         (HealthCheck("accuracy", chance=lambda c: c["problem"]["share"]),),
     ),
-    "no better than its start: loss 1.962 after 1": (run_of(loss=1 + ROUNDS / 40), ()),
+    "no better than its start: loss 1.962 after 1": (run_of(loss=1 + ROUNDS / 40), LOSS),
     "no better than its start: reward 1.038 after 2": (
         run_of(reward=2 - ROUNDS / 40),
         (HealthCheck("reward"),),
@@ -82,15 +84,15 @@ def test_a_planted_fault_is_caught(wrong):
 
 
 def test_noise_about_the_start_is_no_gain():
-    health = of_run(run_of(loss=noisy(np.ones(41), 0.3)))
+    health = of_run(run_of(loss=noisy(np.ones(41), 0.3)), LOSS)
     assert health.startswith("no better than its start")
 
 
 def test_one_seed_that_does_not_gain_is_told_and_one_that_died_is_a_fault():
     curves = np.stack([FALLING, FALLING, 1 + ROUNDS / 50])
-    assert of_run(run_of(loss=curves)) == ""
+    assert of_run(run_of(loss=curves), LOSS) == ""
     curves[2] = stopping(FALLING, 3)
-    assert of_run(run_of(loss=curves)).endswith("constant from round 4 in 1 of 3 seeds")
+    assert of_run(run_of(loss=curves), LOSS).endswith("constant from round 4 in 1 of 3 seeds")
 
 
 RESTING = {
@@ -117,7 +119,7 @@ def test_a_rising_objective_is_excused_by_a_violation_that_falls():
 
 def test_tasks_may_give_and_take_but_not_die():
     run = run_of(loss=FALLING, loss_1=FALLING, loss_2=2 - FALLING)
-    assert not of_run(run)
+    assert not of_run(run, TASKS)
     assert of_run(run, (HealthCheck("loss_2"),))
 
 
