@@ -85,67 +85,6 @@ def code_cell(source):
     )
 
 
-def test_the_cells_that_set_up_and_run_a_study_go_into_the_fold_at_the_end(extension):
-    study = extension("fedbook_study")
-    sentence = nodes.paragraph("", "Changing this cell changes the results below.")
-    run = code_cell("traces = page.run(problem)")
-    experiment = nodes.section(
-        "",
-        nodes.title("", "The experiment"),
-        sentence,
-        run,
-    )
-    result = code_cell("report.claims_table(page)")
-    fold = nodes.raw("", study.FOLD, format="html")
-    verdicts = nodes.section(
-        "",
-        nodes.title("", "Verdicts"),
-        result,
-        fold,
-        nodes.paragraph(),
-    )
-    parameters = code_cell("rounds = None")
-    page = new_document("page")
-    page += nodes.section(
-        "",
-        nodes.title("", "Page"),
-        parameters,
-        experiment,
-        verdicts,
-    )
-    study.fold_setup(None, page)
-    assert page[0].children == [page[0][0], verdicts]
-    assert verdicts.children == [verdicts[0], result, fold, parameters, run, verdicts[-1]]
-
-
-def test_a_page_without_a_fold_keeps_its_cells(extension):
-    cell = code_cell("traces = page.run(problem)")
-    page = new_document("page")
-    page += nodes.section("", nodes.title("", "Page"), cell)
-    extension("fedbook_study").fold_setup(None, page)
-    assert page[0].children == [page[0][0], cell]
-
-
-def test_every_table_is_numbered_and_called_by_its_heading(extension):
-    sign = '<a class="headerlink" href="#there">#</a>'
-    plain = "<table class='table'><tr></tr></table>"
-    settings = '<table class="figure-settings"></table>'
-    kept = "<table><caption>Its own</caption></table>"
-    picture = '<table class="forest-plot"></table>'
-    printed = '<table class="dataframe printed-values"></table>'
-    body = f"<h2>There{sign}</h2>{plain}{plain}{settings}{picture}<h3>Here</h3>{kept}{plain}"
-    page = extension("fedbook_captions").with_captions(body + printed)
-    assert re.findall("<caption>(.*?)</caption>", page) == [
-        "<b>Table 1.</b> There",
-        "<b>Table 2.</b> There, part 2",
-        "Settings of the runs in this figure",
-        "Its own",
-        "<b>Table 3.</b> Here",
-        "<b>Table 4.</b> The paper's printed values beside ours",
-    ]
-    assert picture in page
-
-
 def test_a_figure_has_its_number_and_that_of_the_paper(extension):
     figures = extension("fedbook_figures")
     assert figures.numbered(3, "figure_4") == "Fig. 3 (the paper's Figure 4)."

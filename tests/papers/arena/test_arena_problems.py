@@ -16,7 +16,7 @@ from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem
 from papers.arena.reference import doubled, residual, slope, solved
 from papers.arena.runs import specs
 from tests.helpers.expect import near
-from tests.helpers.problems import batches, slope_of
+from tests.helpers.problems import batches, double, slope_of
 from tests.helpers.randoms import normal
 
 STAND_IN = 2000
@@ -42,7 +42,7 @@ def some_point(problem, seed=3):
 def test_closed_gradients_are_those_of_the_losses(name):
     problem = doubled(problem_of(name))
     batch = batches(problem)[1]
-    weights = torch.tensor([0.7, -1.3], dtype=torch.float64)[: 1 + problem.num_constraints]
+    weights = double(0.7, -1.3)[: 1 + problem.num_constraints]
     w = some_point(problem)
     gradient = problem.gradient(w, batch, weights)
     assert_close(gradient, slope_of(problem, w, batch, weights))

@@ -8,6 +8,7 @@ from fedlib.core.sampling import seeded
 from fedlib.problems.quadratics import pareto_point
 from papers.fedcmoo.problems.federation import DirectionProbe, federation
 from tests.helpers.expect import near
+from tests.helpers.problems import double
 
 
 def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary():
@@ -19,7 +20,7 @@ def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary():
     )
     middle, curvature, front = problem.heldout
     for share in (0.0, 0.3, 1.0):
-        lam = torch.tensor([1 - share, share]).double()
+        lam = double(1 - share, share)
         w = pareto_point(middle, curvature, lam)
         slope = torch.func.grad(lambda u: problem.mean_losses(u) @ lam)(w)  # noqa: B023
         assert slope.norm() < 1e-12

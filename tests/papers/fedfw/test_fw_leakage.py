@@ -16,6 +16,7 @@ from papers.fedfw.leakage.attacks import (
 )
 from papers.fedfw.leakage.problem import Network, leak_problem
 from tests.helpers.expect import close
+from tests.helpers.problems import double
 from tests.helpers.randoms import uniform
 
 SMALL = Network("mlp", 1, 8, hidden=12)
@@ -73,7 +74,7 @@ def test_the_leaked_gradient_is_the_gradient():
 
 
 def test_the_soft_vertex_tends_to_the_vertex():
-    g = torch.tensor([0.3, -2.0, 1.0], dtype=torch.float64)
+    g = double(0.3, -2.0, 1.0)
     for sharpness, distance in ((20.0, 1e-3), (200.0, 1e-12)):
         soft = SmoothL1(3.0, sharpness)(g)
         assert (soft - fl.L1Ball(3.0).lmo(g)).abs().max() < distance

@@ -17,7 +17,7 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
 )
 from tests.helpers.expect import close, near
-from tests.helpers.problems import batches, slope_of
+from tests.helpers.problems import batches, double, slope_of
 from tests.helpers.randoms import normal
 from tests.helpers.rounds import final_model
 
@@ -79,7 +79,7 @@ def test_the_closed_gradient_of_the_sigmoid_loss():
     problem = nonconvex_problem(2, **SMALL)
     batch = batches(problem)[0]
     (w,) = random_points(problem, 1)
-    weights = torch.tensor([2.0], dtype=torch.float64)
+    weights = double(2.0)
     gradient = problem.gradient(w, batch, weights)
     assert_close(gradient, slope_of(problem, w, batch, weights))
 

@@ -9,6 +9,7 @@ import torch
 
 from papers.fedsgm import noise
 from tests.helpers.expect import close, near
+from tests.helpers.problems import double
 from tests.helpers.randoms import generator
 
 
@@ -62,7 +63,7 @@ def test_noise_is_centred_and_meets_the_assumption_with_equality(family, dim):
 
 
 def test_value_exponent_is_the_mean_over_everything_that_can_happen():
-    values = torch.tensor([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5]], dtype=torch.float64)
+    values = double([0.0, 1.0], [2.0, -1.0], [0.5, 0.5])
     exponentials = []
     for a, b in itertools.combinations(values.tolist(), 2):
         for value, second in itertools.product(a, b):

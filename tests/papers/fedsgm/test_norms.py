@@ -5,11 +5,12 @@ import torch
 
 from papers.fedsgm.problems import norms as c
 from tests.helpers.expect import near
+from tests.helpers.problems import double
 
 
 def two_clients():
-    a = torch.tensor([[3.0, 4.0], [0.0, 0.0]], dtype=torch.float64)
-    b = torch.tensor([[0.0, 1.0], [0.0, -1.0]], dtype=torch.float64)
+    a = double([3.0, 4.0], [0.0, 0.0])
+    b = double([0.0, 1.0], [0.0, -1.0])
     return c.norms(
         a,
         b,
@@ -20,7 +21,7 @@ def two_clients():
 
 def test_values_by_hand():
     problem = two_clients()
-    w = torch.tensor([3.0, 0.0], dtype=torch.float64)
+    w = double(3.0, 0.0)
     f, g = problem.mean_losses(w).tolist()
     near(f, (4 + 3) / 2)
     near(g, np.sqrt(10) - 2)
@@ -28,8 +29,8 @@ def test_values_by_hand():
 
 def test_one_client_has_its_solution_on_the_segment():
     """min |w - a| with |w - b| <= c: the point of the ball on the way from b to a."""
-    a = torch.tensor([[4.0, 3.0]]).double()
-    b = torch.tensor([[0.0, 0.0]]).double()
+    a = double([4.0, 3.0])
+    b = double([0.0, 0.0])
     w = c.reference_solution(
         c.norms(
             a,
@@ -38,12 +39,12 @@ def test_one_client_has_its_solution_on_the_segment():
             torch.zeros(2).double(),
         )
     )
-    assert torch.allclose(w, torch.tensor([1.6, 1.2]).double(), atol=1e-8)
+    assert torch.allclose(w, double(1.6, 1.2), atol=1e-8)
 
 
 def test_drift_of_a_gradient_that_does_not_turn():
     """One client, far away: unit steps 0, 1, 2, 3, so 0 + 1 + 4 + 9 = 14; nearer, less."""
-    a = torch.tensor([[1e6, 0.0]]).double()
+    a = double([1e6, 0.0])
     b = torch.zeros(1, 2).double()
     far = c.norms(
         a,

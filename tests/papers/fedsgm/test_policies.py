@@ -7,6 +7,7 @@ import torch
 from torch.func import grad, jacrev, vmap
 
 from papers.fedsgm.cartpole.trpo import LOG_STD, Gaussian
+from tests.helpers.problems import double
 from tests.helpers.randoms import uniform
 
 HEAD = Gaussian()
@@ -74,8 +75,8 @@ def test_fisher_is_minus_the_expected_hessian():
 
 @pytest.mark.parametrize("raw", [LOG_STD[0] - 0.1, LOG_STD[1] + 0.1])
 def test_a_clamped_deviation_does_not_move(raw):
-    outputs = torch.tensor([0.3, raw], dtype=torch.float64)
-    direction = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    outputs = double(0.3, raw)
+    direction = double(0.0, 1.0)
     assert not HEAD.fisher(outputs, direction).any()
     slope = grad(HEAD.log_prob)(outputs, torch.tensor(1.0, dtype=torch.float64))
     assert slope[1] == 0

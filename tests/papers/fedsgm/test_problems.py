@@ -9,7 +9,7 @@ from papers.fedsgm.problems.sampled import boxed_norms, skewed_levels, split_obj
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import random_clipped
 from tests.helpers.expect import close
-from tests.helpers.problems import batches, slope_of
+from tests.helpers.problems import batches, double, slope_of
 
 PROBLEMS = {
     "norms": random_norms(3),
@@ -40,7 +40,7 @@ def points(problem, count, scale=1.0):
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_the_gradient_is_that_of_autograd(problem):
     batch = batches(problem)[0]
-    weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    weights = double(0.3, 0.7)
     for w in points(problem, 20):
         gradient = problem.gradient(w, batch, weights)
         close(gradient, slope_of(problem, w, batch, weights), 1e-13)

@@ -8,8 +8,8 @@ from torch.testing import assert_close
 
 from papers.fedsgm.skewness import client_gradients, multiplier, skew_matrix, skewness
 from tests.helpers import plain
-from tests.helpers.expect import near
-from tests.helpers.problems import np_problem
+from tests.helpers.expect import close, near
+from tests.helpers.problems import double, np_problem
 from tests.helpers.randoms import normal
 
 
@@ -23,12 +23,7 @@ def test_identity_of_appendix_a(seed):
     a, b = instance(seed, N=2 + seed % 7, d=1 + seed % 9)
     left = skew_matrix(a, b) - skew_matrix(a.mean(0, True), b.mean(0, True))
     right = skew_matrix(a - a.mean(0), b - b.mean(0))
-    assert torch.allclose(
-        left,
-        right,
-        rtol=0,
-        atol=1e-12,
-    )
+    close(left, right, 1e-12)
     assert (
         not torch.allclose(
             left,
@@ -47,12 +42,7 @@ def test_norms_equal_those_of_the_matrices(N, d):
     local = skew_matrix(a, b)
     glob = skew_matrix(a.mean(0, True), b.mean(0, True))
     expected = [torch.linalg.matrix_norm(x) for x in (local, glob, local - glob)]
-    assert torch.allclose(
-        torch.stack(skew[:3]),
-        torch.stack(expected),
-        rtol=0,
-        atol=1e-12,
-    )
+    close(torch.stack(skew[:3]), torch.stack(expected), 1e-12)
 
 
 def test_one_pair_by_hand():
@@ -67,7 +57,7 @@ def test_one_pair_by_hand():
 
 def test_bound_is_attained_by_rank_one_orthogonal_drifts():
     """Drifts s_j x for f and s_j y for g with x and y orthogonal: the constant sqrt(2) is best."""
-    s = torch.tensor([[1.0], [-1.0], [2.0], [-2.0]], dtype=torch.float64)
+    s = double([1.0], [-1.0], [2.0], [-2.0])
     x = torch.tensor([[3.0, 0.0, 0.0]])
     y = torch.tensor([[0.0, 0.0, 5.0]])
     a = s * x + 7.0

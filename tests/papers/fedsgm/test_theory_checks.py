@@ -13,14 +13,15 @@ from papers.fedsgm import checks as own
 from papers.fedsgm import gamma as its
 from papers.fedsgm.problems.norms import norms, random_norms
 from tests.helpers.expect import near
+from tests.helpers.problems import double
 
 CASE = np.array([[1.0, 1.0, 2.0, 3.0, pi / 3]])
 
 
 def plane(c, r, angle):
     """The problem of `one_client` with both slopes one."""
-    start = torch.tensor([c + np.cos(angle), np.sin(angle)]).double()
-    points = torch.tensor([[c + r, 0.0], [0.0, 0.0], [c, 0.0]]).double()
+    start = double(c + np.cos(angle), np.sin(angle))
+    points = double([c + r, 0.0], [0.0, 0.0], [c, 0.0])
     return norms(
         points[:1],
         points[1:2],

@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from papers.fedsgm.cartpole import trpo as c
 from tests.helpers.expect import close
+from tests.helpers.problems import double
 from tests.helpers.randoms import normal
 
 
@@ -92,7 +93,7 @@ def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
 
 
 def test_backtracking_takes_the_longest_step_within_the_limit_or_none():
-    step = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    step = double(3.0, 4.0)
     taken = c.backtrack(
         lambda m: m @ m,
         step,
@@ -133,7 +134,7 @@ def test_ridge_is_least_squares_as_the_penalty_vanishes_and_shrinks_with_it():
 
 
 def test_features_hold_all_monomials_up_to_degree_two():
-    z = torch.tensor([2.0, 3.0], dtype=torch.float64)
+    z = double(2.0, 3.0)
     basis = c.cosine_basis(2, 5, z)
     features = c.cosine_features(z, basis)
     assert features.shape == (5 + 6,)

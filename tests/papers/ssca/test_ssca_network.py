@@ -10,7 +10,7 @@ from fedlib.data import digits
 from papers.ssca.network import swish_network
 from tests.helpers.expect import close
 from tests.helpers.networks import small, tiny
-from tests.helpers.problems import slope_of
+from tests.helpers.problems import double, slope_of
 
 
 def test_the_networks_gradient_and_metrics():
@@ -19,7 +19,7 @@ def test_the_networks_gradient_and_metrics():
     w = torch.randn(24, generator=rng, dtype=torch.float64)
     weight = torch.rand(12, generator=rng, dtype=torch.float64)
     batch = Batch(problem.data, weight / weight.sum())
-    two = torch.tensor([2.0], dtype=torch.float64)
+    two = double(2.0)
     close(problem.gradient(w, batch, two), slope_of(problem, w, batch, two))
     x = problem.data[0].double() / 255
     A = w[:15].view(3, 5)
