@@ -44,8 +44,12 @@ class Units(NamedTuple):
 
     def work(self, x: float) -> dict[str, Any]:
         """What most methods have in common, with x / L as step size; everybody takes part."""
-        work = {"lr": x * self.lr, "local_steps": self.local_steps, "participants": self.clients}
-        return {**work, "batch_size": self.batch}
+        return {
+            "lr": x * self.lr,
+            "local_steps": self.local_steps,
+            "participants": self.clients,
+            "batch_size": self.batch,
+        }
 
 
 #: Of the problem on Adult and seed 0, whose files not every machine has that reads the stored runs;
@@ -54,7 +58,13 @@ ADULT = {"lr": 0.54, "start": 0.69, "penalty": 0.0, "clients": 8, "dim": 88}
 
 
 @lru_cache(maxsize=16)
-def units(name: str, seed: int, local_steps: int, batch: int, stand_in: int) -> Units:
+def units(
+    name: str,
+    seed: int,
+    local_steps: int,
+    batch: int,
+    stand_in: int,
+) -> Units:
     """The units of a problem's grids, from one seed, to two significant digits.
 
     `batch` is the most rows that a minibatch has.
@@ -73,14 +83,26 @@ def units(name: str, seed: int, local_steps: int, batch: int, stand_in: int) -> 
 def of_data(name: str, seed: int, stand_in: int) -> dict[str, float]:
     """What of the units is computed from the data."""
     form = "set" if name in SETS else "constraint"
-    problem = arena_problem(seed, name=name, form=form, stand_in=stand_in)
+    problem = arena_problem(
+        seed,
+        name=name,
+        form=form,
+        stand_in=stand_in,
+    )
+    at_start = problem.metrics(problem.w0, problem)
+    penalty = oracle_unit(problem) if name in SETS else 0.0
     return {
-        "lr": float(f"{1 / smoothness(problem):.2g}"),
-        "start": float(f"{problem.metrics(problem.w0, problem)['f']:.2g}"),
-        "penalty": float(f"{oracle_unit(problem):.2g}") if name in SETS else 0.0,
+        "lr": two_digits(1 / smoothness(problem)),
+        "start": two_digits(float(at_start["f"])),
+        "penalty": two_digits(penalty),
         "clients": problem.num_clients,
         "dim": problem.dim,
     }
+
+
+def two_digits(value: float) -> float:
+    """A value to two significant digits."""
+    return float(f"{value:.2g}")
 
 
 def smoothness(problem: Problem) -> float:
@@ -89,13 +111,20 @@ def smoothness(problem: Problem) -> float:
     A logistic loss bends by a quarter of a squared error.
     """
     X, *targets = problem.data
-    bends = {"arena_np": 0.25, "arena_sparse": 1.0, "arena_pair": 0.25}
+    bends = {
+        "arena_np": 0.25,
+        "arena_sparse": 1.0,
+        "arena_pair": 0.25,
+    }
     most = 0.0
     for rows in problem.rows:
-        shares = targets[1][rows].T if problem.name == "arena_np" else torch.ones(1, len(rows))
+        count = len(rows)
+        shares = targets[1][rows].T if problem.name == "arena_np" else torch.ones(1, count)
         for share in shares:
-            scaled = X[rows] * (share / len(rows)).sqrt().unsqueeze(1)
-            most = max(most, float(torch.linalg.matrix_norm(scaled, ord=2)) ** 2)
+            factors = (share / count).sqrt()
+            scaled = X[rows] * factors.unsqueeze(1)
+            largest = float(torch.linalg.matrix_norm(scaled, ord=2))
+            most = max(most, largest**2)
     return bends[problem.name] * most
 
 
@@ -107,8 +136,9 @@ def oracle_unit(problem: Problem) -> float:
     assert slope is not None
     weight = torch.ones(1)
     slopes = torch.func.vmap(lambda b: slope(problem.w0, b, weight))(clients)
+    mean_length = float(slopes.norm(dim=1).mean())
     wide: float = ball.diameter(problem.dim)  # type: ignore[union-attr]
-    return float(slopes.norm(dim=1).mean()) / (problem.num_clients * wide)
+    return mean_length / (problem.num_clients * wide)
 
 
 #: Step sizes in units of 1 / L, those that a short grid keeps first; the second for the methods
@@ -126,20 +156,31 @@ FALL = 0.35
 
 def soft(u: Units, x: float, y: float, **options: Any) -> FedSGM:
     """Soft switching, the sharpness in units of 1 / level."""
-    switch = Soft(y / u.level)
-    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=switch, **options)
+    return FedSGM(
+        **u.work(x),
+        level=u.level,
+        tolerance=0.0,
+        switch=Soft(y / u.level),
+        **options,
+    )
 
 
 def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
     """Penalty-FedAvg, the penalty in units of f(w0) / level."""
     rho = y * u.start / u.level
-    return PenaltyFedAvg(**u.work(x), tolerance=0.0, rho=rho, level=u.level)
+    return PenaltyFedAvg(
+        **u.work(x),
+        tolerance=0.0,
+        rho=rho,
+        level=u.level,
+    )
 
 
 def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
     """Surrogates whose own step is x / L, averaged with y / t^0.35."""
+    convexity = 1 / (2 * x * u.lr)
     return ConstrainedSSCA(
-        1 / (2 * x * u.lr),
+        convexity,
         RHO,
         PowerLaw(y, FALL),
         penalty=LARGEST * u.start / u.level,
@@ -152,8 +193,14 @@ def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
 def splitting(u: Units, x: float, y: float) -> FedDR:
     """FedDR, eta in units of 1 / L, and its relaxation."""
     eta = u.lr * x
-    lr = 1 / (1 / u.lr + 1 / eta)
-    return FedDR(lr, u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
+    bend = 1 / u.lr + 1 / eta
+    return FedDR(
+        1 / bend,
+        u.local_steps,
+        eta=eta,
+        relaxation=y,
+        batch_size=u.batch,
+    )
 
 
 def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
@@ -197,7 +244,10 @@ METHODS: dict[str, Entry] = {
     "hard": functional(
         "FedSGM hard",
         make=lambda u, x, y: FedSGM(
-            **u.work(x), level=u.level, tolerance=0 - y * u.level, switch=Hard()
+            **u.work(x),
+            level=u.level,
+            tolerance=0 - y * u.level,
+            switch=Hard(),
         ),
         second=("margin below the level", (0.02, 0.0, 0.1)),
     ),
@@ -255,7 +305,8 @@ def grid(entry: Entry, count: int) -> list[tuple[float, float]]:
     """
     name, values = entry.second
     if values:
-        return [(x, y) for y in values for x in STEPS[len(values)]][:count]
+        pairs = [(x, y) for y in values for x in STEPS[len(values)]]
+        return pairs[:count]
     low, high = PENALTIES if name == "lambda" else SPAN
     middle = (low * high) ** 0.5
     steps = [float(f"{x:.3g}") for x in np.geomspace(low, high, COUNT)]

@@ -25,23 +25,27 @@ from fedlib.data.split import holdout
 from fedlib.problems.fairness import Rows
 from fedlib.problems.neyman_pearson import class_shares, logistic_gradient, logistic_losses
 from fedlib.sets import L1Ball
+from fedlib.shapes import Vector
 from papers import adult
+
+Two = Float[Tensor, "2"]  # a number for f and another one for g
 
 RIDGE = 0.03  # f of the two logistic models has RIDGE / 2 |w|^2 in it, for a finite solution
 RADIUS = 10.0  # sparse: the l1 norm of the truth, whose entries are +1, -1 and 0
 
 
-def class_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+def class_losses(w: Vector, batch: Batch) -> Two:
     """np: mean logistic loss of class 0 with the ridge, and of class 1."""
     return with_ridge(logistic_losses(w, batch), w)
 
 
-def class_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+def class_gradient(w: Tensor, batch: Batch, weights: Two) -> Vector:
     """Gradient of `weights @ class_losses`."""
-    return logistic_gradient(w, batch, weights) + RIDGE * weights[0] * w
+    slope = logistic_gradient(w, batch, weights)
+    return slope + RIDGE * weights[0] * w
 
 
-def label_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+def label_losses(w: Vector, batch: Batch) -> Two:
     """pair: mean logistic losses of the same outputs for two labels, the first with the ridge."""
     X, Y = batch.data
     z = (X @ w).unsqueeze(-1)
@@ -49,34 +53,40 @@ def label_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
     return with_ridge(batch.weight @ logistic, w)
 
 
-def label_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+def label_gradient(w: Tensor, batch: Batch, weights: Two) -> Vector:
     """Gradient of `weights @ label_losses`."""
     X, Y = batch.data
-    error = weights.sum() * torch.sigmoid(X @ w) - Y @ weights
-    return (batch.weight * error) @ X + RIDGE * weights[0] * w
+    shares = torch.sigmoid(X @ w)
+    error = weights.sum() * shares - Y @ weights
+    slope = (batch.weight * error) @ X
+    return slope + RIDGE * weights[0] * w
 
 
-def square_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+def square_losses(w: Vector, batch: Batch) -> Two:
     """sparse: mean of half the squared error, and the l1 norm over the radius."""
     X, y = batch.data
     errors = 0.5 * (X @ w - y).square()
-    return torch.stack([batch.weight @ errors, w.abs().sum() / RADIUS])
+    f = batch.weight @ errors
+    g = w.abs().sum() / RADIUS
+    return torch.stack([f, g])
 
 
-def square_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+def square_gradient(w: Tensor, batch: Batch, weights: Two) -> Vector:
     """Gradient of `weights @ square_losses`, a subgradient where an entry is 0."""
     X, y = batch.data
     error = X @ w - y
-    slope = (batch.weight * weights[0] * error) @ X
+    weighted = batch.weight * weights[0] * error
+    slope = weighted @ X
     if len(weights) == 1:
         return slope
     return slope + weights[1] * w.sign() / RADIUS
 
 
-def with_ridge(losses: Float[Tensor, "2"], w: Float[Tensor, "d"]) -> Float[Tensor, "2"]:
+def with_ridge(losses: Two, w: Vector) -> Two:
     """The losses, the ridge added to the first."""
+    f, g = losses
     ridge = 0.5 * RIDGE * (w @ w)
-    return torch.stack([losses[0] + ridge, losses[1]])
+    return torch.stack([f + ridge, g])
 
 
 NAMES = {"np": "Neyman-Pearson", "pair": "Two tasks", "sparse": "Sparse regression"}
@@ -85,6 +95,8 @@ BATCHES: dict[str, int | None] = {"np": None, "pair": 32, "sparse": None}
 SETS: dict[str, ConvexSet] = {"sparse": L1Ball(RADIUS)}  # where g is a norm over a radius
 FORMS = ("constraint", "objectives", "set")
 
+Parts = tuple[Tensor, ...]
+Made = tuple[Parts, Parts, Parts, dict[str, object]]
 Losses = Callable[[Tensor, Batch], Tensor]
 Gradient = Callable[[Tensor, Batch, Tensor], Tensor]
 FUNCTIONS: dict[str, tuple[Losses, Gradient]] = {
@@ -96,7 +108,12 @@ FUNCTIONS: dict[str, tuple[Losses, Gradient]] = {
 
 @lru_cache(maxsize=64)
 def arena_problem(
-    seed: int, *, name: str, form: str = "constraint", stand_in: int = 0, ratio: float = 1.0
+    seed: int,
+    *,
+    name: str,
+    form: str = "constraint",
+    stand_in: int = 0,
+    ratio: float = 1.0,
 ) -> Problem:
     """A problem of the arena.
 
@@ -107,7 +124,8 @@ def arena_problem(
     """
     task = TASKS[name](seed, stand_in)
     problem = assembled(name, *task)
-    problem = replace(problem, config={**problem.config, "form": form})
+    config = {**problem.config, "form": form}
+    problem = replace(problem, config=config)
     if form == "set":
         return in_set(problem, SETS[name])
     if form == "objectives":
@@ -119,31 +137,42 @@ def arena_problem(
 def in_set(problem: Problem, allowed: ConvexSet) -> Problem:
     """The sparse problem whose constraint is a set: its first loss alone."""
 
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+    def losses(w: Vector, batch: Batch) -> Float[Tensor, "1"]:
         return square_losses(w, batch)[:1]
 
-    return replace(problem, losses=losses, num_constraints=0).within(allowed)
+    single = replace(problem, losses=losses, num_constraints=0)
+    return single.within(allowed)
 
 
 def weighted(problem: Problem, ratio: float) -> Problem:
     """Two objectives as `2 f / (1 + ratio)` and `2 ratio g / (1 + ratio)`: their mean is convex."""
     losses = problem.losses
     gradient = problem.gradient
-    scale = (2 / (1 + ratio), 2 * ratio / (1 + ratio))
+    total = 1 + ratio
+    scale = (2 / total, 2 * ratio / total)
     assert gradient is not None
 
-    def scaled(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    def scaled(w: Vector, batch: Batch) -> Two:
         return losses(w, batch) * w.new_tensor(scale)
 
-    def slope(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+    def slope(w: Tensor, batch: Batch, weights: Two) -> Vector:
         return gradient(w, batch, weights * w.new_tensor(scale))
 
     config = {**problem.config, "ratio": ratio}
-    return replace(problem, losses=scaled, gradient=slope, config=config)
+    return replace(
+        problem,
+        losses=scaled,
+        gradient=slope,
+        config=config,
+    )
 
 
 def assembled(
-    name: str, train: Parts, val: Parts, test: Parts, config: dict[str, object]
+    name: str,
+    train: Parts,
+    val: Parts,
+    test: Parts,
+    config: dict[str, object],
 ) -> Problem:
     """The constraint form from the data of training (client after client), validation, test."""
     losses, gradient = FUNCTIONS[name]
@@ -151,7 +180,7 @@ def assembled(
     count, dim = train[0].shape
     columns = len(train)
 
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def metrics(w: Vector, problem: Problem) -> dict[str, Tensor]:
         sides = {
             "": problem.data,
             "val_": problem.heldout[:columns],
@@ -159,9 +188,7 @@ def assembled(
         }
         curves = {}
         for side, rows in sides.items():
-            size = len(rows[-1])
-            share = w.new_full((size,), 1 / size)
-            f, g = losses(w, Batch(rows, share))
+            f, g = losses(w, equal_batch(rows))
             curves[f"{side}f"] = f
             curves[f"{side}g"] = g
         return curves
@@ -178,8 +205,21 @@ def assembled(
         w0=torch.zeros(dim),
         metrics=metrics,
         heldout=(*val, *test),
-        config={"name": f"arena_{name}", "clients": clients, "dim": dim, **config},
+        config={
+            "name": f"arena_{name}",
+            "clients": clients,
+            "dim": dim,
+            **config,
+        },
     )
+
+
+def equal_batch(rows: Parts) -> Batch:
+    """Some rows as one batch, of which each counts alike."""
+    first_column = rows[0]
+    count = len(first_column)
+    weight = first_column.new_full((count,), 1 / count)
+    return Batch(rows, weight)
 
 
 CLIENTS = {"np": 8, "pair": 10, "sparse": 8}
@@ -194,16 +234,18 @@ TEST_ROWS = 25  # sparse: of a client
 SPREAD = 0.5  # sparse: of the logarithm of a client's feature scales
 MIXTURE = 0.5  # pair: concentration of the Dirichlet split over digits
 
-Parts = tuple[Tensor, ...]
-Made = tuple[Parts, Parts, Parts, dict[str, object]]
-
 
 def held_out(
     rows: Int[Tensor, "N m"], rng: torch.Generator
 ) -> tuple[Int[Tensor, "N r"], Int[Tensor, "v"]]:
     """Every client's training rows, and all clients' validation rows."""
     sizes = (rows.shape[1],) * len(rows)
-    kept, _, validation = holdout(rows, sizes, VALIDATION, rng)
+    kept, _, validation = holdout(
+        rows,
+        sizes,
+        VALIDATION,
+        rng,
+    )
     return kept, validation
 
 
@@ -219,19 +261,20 @@ def neyman_pearson_task(seed: int, stand_in: int) -> Made:
     """Adult: people of low income are the objective, those of high income the constraint."""
     rows = people(stand_in)
     rng = seeded(seed, "split")
-    order = torch.randperm(len(rows.y), generator=rng)
-    chosen_people = len(order) * PEOPLE // ALL
-    judges = len(order) * JUDGES // ALL
-    chosen, val, test = order.tensor_split([chosen_people, chosen_people + judges])
+    count = len(rows.y)
+    order = torch.randperm(count, generator=rng)
+    first_judge = count * PEOPLE // ALL
+    first_of_test = first_judge + count * JUDGES // ALL
+    chosen, val, test = order.tensor_split([first_judge, first_of_test])
     clients = CLIENTS["np"]
-    table = chosen[split.stratified_iid(rows.y[chosen].long(), clients, rng)]
-    table = table[:, : len(chosen) // clients - 1]  # as wide for every seed
+    places = split.stratified_iid(rows.y[chosen].long(), clients, rng)
+    width = len(chosen) // clients - 1  # the same for every seed
     config: dict[str, object] = {
         "data": "generated stand-in" if stand_in else "adult",
         "split_by": "seed",
     }
     return (
-        class_parts(rows, table),
+        class_parts(rows, chosen[places][:, :width]),
         class_parts(rows, val.unsqueeze(0)),
         class_parts(rows, test.unsqueeze(0)),
         config,
@@ -241,8 +284,9 @@ def neyman_pearson_task(seed: int, stand_in: int) -> Made:
 def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
     """Features with a constant, incomes, and what a row counts in the mean of its class."""
     flat = table.flatten()
-    shares = class_shares("neyman_pearson_task", rows.y, table)[flat]
-    return with_constant(rows.X[flat]), rows.y[flat].float(), shares.float()
+    shares = class_shares("neyman_pearson_task", rows.y, table)
+    X = with_constant(rows.X[flat])
+    return X, rows.y[flat].float(), shares[flat].float()
 
 
 def with_constant(X: Tensor) -> Tensor:
@@ -256,22 +300,25 @@ def pair_task(seed: int, _: int) -> Made:
     table = data.digits()
     rng = seeded(seed, "split")
     train, test = split.train_test(table.y, TEST, rng)
-    of_clients = split.dirichlet(table.y[train], CLIENTS["pair"], MIXTURE, rng)
+    of_clients = split.dirichlet(
+        table.y[train],
+        CLIENTS["pair"],
+        MIXTURE,
+        rng,
+    )
     rows, val = held_out(train[of_clients], rng)
     pixels = table.X.flatten(1).float()
     X = with_constant(pixels / table.X.max())
     is_even = table.y % 2 == 0
     is_large = table.y >= 5
-    Y = torch.stack([is_even, is_large], 1).float()
-    return divided((X, Y), rows.flatten(), val, test, "digits")
+    Y = torch.stack([is_even, is_large], 1)
+    return divided((X, Y.float()), (rows.flatten(), val, test), "digits")
 
 
-def divided(columns: Parts, rows: Tensor, val: Tensor, test: Tensor, name: str) -> Made:
+def divided(columns: Parts, sides: Parts, name: str) -> Made:
     """The columns of some data on the rows of training, of validation and of the test."""
-    train_part, val_part, test_part = (
-        tuple(column[chosen] for column in columns) for chosen in (rows, val, test)
-    )
-    return train_part, val_part, test_part, {"data": name, "split_by": "seed"}
+    train, val, test = (tuple(column[rows] for column in columns) for rows in sides)
+    return train, val, test, {"data": name, "split_by": "seed"}
 
 
 def sparse_task(seed: int, _: int) -> Made:
@@ -279,18 +326,28 @@ def sparse_task(seed: int, _: int) -> Made:
     rng = seeded(seed, "split")
     clients = CLIENTS["sparse"]
     truth = torch.zeros(FEATURES)
-    signs = 2.0 * torch.randint(2, (int(RADIUS),), generator=rng) - 1
-    places = torch.randperm(FEATURES, generator=rng)[: len(signs)]
-    truth[places] = signs
-    scale = (SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)).exp()
-    features = torch.randn(clients, ROWS + TEST_ROWS, FEATURES, generator=rng)
-    X = (scale * features).flatten(0, 1)
+    coins = torch.randint(2, (int(RADIUS),), generator=rng)
+    places = torch.randperm(FEATURES, generator=rng)
+    truth[places[: len(coins)]] = 2.0 * coins - 1
+    log_scale = SPREAD * torch.randn(
+        clients,
+        1,
+        FEATURES,
+        generator=rng,
+    )
+    features = torch.randn(
+        clients,
+        ROWS + TEST_ROWS,
+        FEATURES,
+        generator=rng,
+    )
+    X = (log_scale.exp() * features).flatten(0, 1)
     noise = torch.randn(len(X), generator=rng)
     y = X @ truth + noise
     numbers = torch.arange(len(X)).view(clients, -1)
     rows, val = held_out(numbers[:, :ROWS], rng)
-    test = numbers[:, ROWS:].flatten()
-    return divided((X, y), rows.flatten(), val, test, "generated")
+    test = numbers[:, ROWS:]
+    return divided((X, y), (rows.flatten(), val, test.flatten()), "generated")
 
 
 TASKS: dict[str, Callable[[int, int], Made]] = {

@@ -60,10 +60,12 @@ class Field(NamedTuple):
         losses = {}
         violations = {}
         for config, trace in self.grids[method].items():
-            run = Tuned(config, trace, column(trace, budget, self.p))
+            end = column(trace, budget, self.p)
+            run = Tuned(config, trace, end)
+            loss = run.end("val_f")
             violation = excess(run.end("val_g"), self.problem)
             grid[config] = run
-            losses[config] = float(run.end("val_f").mean())
+            losses[config] = float(loss.mean())
             violations[config] = float(violation.mean())
         return grid[best_of(losses, violations)]
 
@@ -71,7 +73,8 @@ class Field(NamedTuple):
         """How far f on test rows is above the optimum's, in % of the optimum's mean."""
         seeds = [self.optimum.seeds.index(seed) for seed in run.trace.seeds]
         smallest = self.optimum.metrics["test_f"][seeds, -1]
-        return np.asarray(100 * (run.end("test_f") - smallest) / smallest.mean())
+        above = run.end("test_f") - smallest
+        return np.asarray(100 * above / smallest.mean())
 
 
 def fields(traces: Traces, p: Params) -> Iterator[Field]:
@@ -82,7 +85,13 @@ def fields(traces: Traces, p: Params) -> Iterator[Field]:
             continue
         grids = {}
         for method in METHODS:
-            grid = sweep(traces, DEFAULTS, "config", problem=problem, method=method)
+            grid = sweep(
+                traces,
+                DEFAULTS,
+                "config",
+                problem=problem,
+                method=method,
+            )
             if grid:
                 grids[method] = grid
         own_passes = {**p, "passes": passes_on(problem, p)}
@@ -100,7 +109,8 @@ def column(trace: Trace, budget: str, p: Params) -> int:
     problem = trace.config["problem"]
     bits = trace.config["bits"]
     rounds = SHARE * (p["passes"] // p["local_steps"])
-    limit = rounds * FLOAT_BITS * problem["clients"] * 2 * problem["dim"]
+    both_ways = 2 * problem["dim"] * FLOAT_BITS
+    limit = rounds * problem["clients"] * both_ways
     per_round = float(bits["bits_up"] + bits["bits_down"])
     paid = trace.rounds * per_round <= limit
     return int(np.flatnonzero(paid)[-1])
@@ -163,26 +173,37 @@ def contest(field: Field, budget: str) -> Iterator[Row]:
     keeps = {}
     for method, run in tuned.items():
         gaps[method] = field.gap(run)
-        violations[method] = mean(excess(run.end("test_g"), field.problem), "%")
+        violation = excess(run.end("test_g"), field.problem)
+        violations[method] = mean(violation, "%")
         keeps[method] = kept(violations[method])
     standing = standings(gaps, keeps)
     leaders = [method for method in tuned if standing[method] in ("winner", "first")]
     for method, run in tuned.items():
+        rank = STANDINGS.index(standing[method])
         numbers = {
             "test_gap": mean(gaps[method], "%"),
             "test_excess": violations[method],
-            "standing": mean([float(STANDINGS.index(standing[method]))]),
+            "standing": mean([float(rank)]),
             "config": mean([float(run.config)]),
         }
         for leader in leaders:
-            numbers["behind"] = mean(gaps[method] - gaps[leader], "%")
+            lag = gaps[method] - gaps[leader]
+            numbers["behind"] = mean(lag, "%")
         for measure, number in numbers.items():
-            yield row(measure, number, problem=field.problem, method=method, budget=budget)
+            yield row(
+                measure,
+                number,
+                problem=field.problem,
+                method=method,
+                budget=budget,
+            )
 
 
 def standings(gaps: Mapping[str, Array], keeps: Mapping[str, bool | None]) -> dict[str, str]:
     """How every method stands, from the objectives of the seeds and from who keeps."""
-    standing = {method: "unclear" if keeps[method] is None else "violates" for method in gaps}
+    standing = {}
+    for method, is_kept in keeps.items():
+        standing[method] = "unclear" if is_kept is None else "violates"
     keeping = [method for method in gaps if keeps[method]]
     keeping.sort(key=lambda method: float(gaps[method].mean()))
     if not keeping:
@@ -207,11 +228,10 @@ def difference(d: Array) -> float:
 
 def holm(p: Sequence[float]) -> list[float]:
     """Holm's adjusted p-values: the k-th smallest times m - k + 1, never falling, at most 1."""
-    adjusted = [1.0] * len(p)
-    largest = 0.0
-    for k, smallest in enumerate(np.argsort(p)):
-        remaining = len(p) - k
-        corrected = min(1.0, remaining * p[smallest])
-        largest = max(largest, corrected)
-        adjusted[smallest] = largest
-    return adjusted
+    order = np.argsort(p)
+    remaining = len(p) - np.arange(len(p))
+    corrected = remaining * np.take(p, order)
+    bounded = np.minimum(1.0, corrected)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(bounded)
+    return adjusted.tolist()

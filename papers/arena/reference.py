@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation
-from fedlib.core.problem import Batch, Draw, Info
+from fedlib.core.problem import Draw, Info
 from fedlib.core.trace import Array
-from papers.arena.problems import LEVELS, SETS, arena_problem
+from fedlib.shapes import Scalar, Vector
+from papers.arena.problems import LEVELS, SETS, arena_problem, equal_batch
 
 FAR = 1e4  # a model with a larger entry has diverged
 
@@ -26,7 +26,7 @@ FAR = 1e4  # a model with a larger entry has diverged
 class State(NamedTuple):
     """What a run carries."""
 
-    w: Float[Tensor, "d"]  # the method's model
+    w: Vector  # the method's model
     inner: Any  # the method's state
 
 
@@ -53,7 +53,12 @@ class Stopped:
         """The method's."""
         return self.method.draw(problem, rng)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         """The method's round, unless it diverges."""
         reached, info = self.method.round(fed, state.inner, draw)  # 1
         diverged = ~(reached.w.abs().amax() <= FAR)
@@ -82,7 +87,12 @@ class Resting:
         del rng
         return Draw(torch.arange(problem.num_clients))
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         """Nothing happens."""
         del draw
         return state, fed.info()
@@ -96,7 +106,13 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     accelerated projected gradient method.
     """
     form = "set" if name in SETS else "constraint"
-    problem = doubled(arena_problem(seed, name=name, form=form, stand_in=stand_in))
+    single = arena_problem(
+        seed,
+        name=name,
+        form=form,
+        stand_in=stand_in,
+    )
+    problem = doubled(single)
     w = accelerated(problem) if name in SETS else slsqp(problem, LEVELS[name])
 
     plain_metrics = problem.metrics
@@ -104,15 +120,29 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         return {**plain_metrics(w, problem), "residual": residual(problem, w)}
 
-    config = {**problem.config, "form": "solved", "steps": STEPS}
-    return replace(problem, w0=w, metrics=metrics, config=config)
+    config = {
+        **problem.config,
+        "form": "solved",
+        "steps": STEPS,
+    }
+    return replace(
+        problem,
+        w0=w,
+        metrics=metrics,
+        config=config,
+    )
 
 
 def doubled(problem: Problem) -> Problem:
     """The same problem in float64."""
     data = tuple(in_float64(x) for x in problem.data)
     heldout = tuple(in_float64(x) for x in problem.heldout)
-    return replace(problem, data=data, heldout=heldout, w0=in_float64(problem.w0))
+    return replace(
+        problem,
+        data=data,
+        heldout=heldout,
+        w0=in_float64(problem.w0),
+    )
 
 
 def in_float64(x: Tensor) -> Tensor:
@@ -120,15 +150,14 @@ def in_float64(x: Tensor) -> Tensor:
     return x.double() if x.is_floating_point() else x
 
 
-def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Float[Tensor, "d"]:
+def slope(problem: Problem, w: Vector, weights: list[float]) -> Vector:
     """Gradient of a weighted sum of the mean losses."""
-    rows = len(problem.data[0])
-    batch = Batch(problem.data, w.new_full((rows,), 1 / rows))
     assert problem.gradient is not None
-    return problem.gradient(w, batch, torch.tensor(weights).to(w))
+    batch = equal_batch(problem.data)
+    return problem.gradient(w, batch, w.new_tensor(weights))
 
 
-def slsqp(problem: Problem, level: float) -> Float[Tensor, "d"]:
+def slsqp(problem: Problem, level: float) -> Vector:
     """The solution of the problem with its constraint, from its start on."""
 
     def at(x: Array) -> Tensor:
@@ -146,18 +175,23 @@ def slsqp(problem: Problem, level: float) -> Float[Tensor, "d"]:
     def grad_room(x: Array) -> Array:
         return -slope(problem, at(x), [0.0, 1.0]).numpy()
 
+    constraint = {
+        "type": "ineq",
+        "fun": room,
+        "jac": grad_room,
+    }
     answer = scipy.optimize.minimize(
         f,
         problem.w0.numpy(),
         jac=grad_f,
         method="SLSQP",
-        constraints=[{"type": "ineq", "fun": room, "jac": grad_room}],
+        constraints=[constraint],
         options={"ftol": TIGHT, "maxiter": STEPS},
     )
     return at(answer.x)
 
 
-def accelerated(problem: Problem) -> Float[Tensor, "d"]:
+def accelerated(problem: Problem) -> Vector:
     """Projected gradients with momentum, which starts anew when it points uphill."""
     assert problem.set is not None
     X = problem.data[0]
@@ -171,7 +205,8 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
         u = problem.set.project(v - step * g)
         if float(g @ (u - w)) > 0:
             theta = 1.0
-        next_theta = (1 + (1 + 4 * theta**2) ** 0.5) / 2
+        root = (1 + 4 * theta**2) ** 0.5
+        next_theta = (1 + root) / 2
         momentum = (theta - 1) / next_theta
         v = u + momentum * (u - w)
         w = u
@@ -179,7 +214,7 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     return w
 
 
-def residual(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+def residual(problem: Problem, w: Vector) -> Scalar:
     """How far `w` is from optimal.
 
     Smooth losses: |grad f + y grad g| with the best y >= 0, over |grad f| at the start 0. A ball of
@@ -191,7 +226,8 @@ def residual(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         return gap / problem.mean_losses(w)[0]
     grad_f = slope(problem, w, [1.0, 0.0])
     grad_g = slope(problem, w, [0.0, 1.0])
-    y = (-(grad_f @ grad_g) / (grad_g @ grad_g)).clamp(min=0)
+    best = -(grad_f @ grad_g) / (grad_g @ grad_g)
+    left = grad_f + best.clamp(min=0) * grad_g
     at_start = slope(problem, torch.zeros_like(w), [1.0, 0.0])
-    relative: Tensor = (grad_f + y * grad_g).norm() / at_start.norm()
+    relative: Tensor = left.norm() / at_start.norm()
     return relative

@@ -8,12 +8,12 @@ from functools import partial
 from papers.arena.methods import METHODS, applies, form_of, grid, units
 from papers.arena.problems import arena_problem
 from papers.arena.reference import Resting, Stopped, solved
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: Configurations count from 1 on. The method `reference` rests at the optimum.
-DEFAULTS: dict[str, Label | None] = dict.fromkeys(("problem", "method", "config", "budget"))
+DEFAULTS: Defaults = dict.fromkeys(("problem", "method", "config", "budget"))
 REFERENCE = "reference"
 
 SHARE = 0.4  # of FedAvg's rounds, whose messages both ways are the budget of bits
@@ -25,7 +25,10 @@ FINE = 16
 
 def specs(p: Params) -> dict[str, Spec]:
     """All runs by the names that their labels give."""
-    return by_name([run for problem in p["problems"] for run in runs(problem, p)], DEFAULTS)
+    specs: list[Spec] = []
+    for problem in p["problems"]:
+        specs += runs(problem, p)
+    return by_name(specs, DEFAULTS)
 
 
 def runs(problem: str, p: Params) -> Iterator[Spec]:
@@ -33,29 +36,55 @@ def runs(problem: str, p: Params) -> Iterator[Spec]:
     for method in p["methods"]:
         if applies(method, problem):
             yield from configurations(method, problem, p)
-    optimum = partial(solved, name=problem, stand_in=p["stand_in"])
-    keep = (*KEEP, "residual")
-    labels = {"problem": problem, "method": REFERENCE}
-    yield Spec(Resting(), optimum, 1, p["seeds"], 1, keep, labels=labels)
+    yield Spec(
+        Resting(),
+        partial(solved, name=problem, stand_in=p["stand_in"]),
+        rounds=1,
+        seeds=p["seeds"],
+        evaluate_every=1,
+        keep=(*KEEP, "residual"),
+        labels={"problem": problem, "method": REFERENCE},
+    )
 
 
 def configurations(method: str, problem: str, p: Params) -> Iterator[Spec]:
     """The configurations of a method on a problem."""
     entry = METHODS[method]
     steps = p["local_steps"]
-    unit = units(problem, p["seeds"][0], steps, p["batch"], p["stand_in"])
+    unit = units(
+        problem,
+        p["seeds"][0],
+        steps,
+        p["batch"],
+        p["stand_in"],
+    )
     passes = passes_on(problem, p)
     rounds = max(1, passes // entry.passes(steps))
     budget = SHARE * (passes // steps) * 2 * unit.dim
-    interval = evaluations(rounds, int(budget / entry.sent(steps, unit.dim)))
+    paid = budget / entry.sent(steps, unit.dim)
     form = form_of(method, problem)
     for number, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
-        task = partial(arena_problem, name=problem, form=form, stand_in=p["stand_in"])
+        task = partial(
+            arena_problem,
+            name=problem,
+            form=form,
+            stand_in=p["stand_in"],
+        )
         if entry.ratio:
             task = partial(task, ratio=y * unit.start / unit.level)
-        labels: dict[str, Label] = {"problem": problem, "method": method, "config": number}
-        algorithm = Stopped(entry.make(unit, x, y))
-        yield Spec(algorithm, task, rounds, p["seeds"], interval, KEEP, labels=labels)
+        yield Spec(
+            Stopped(entry.make(unit, x, y)),
+            task,
+            rounds=rounds,
+            seeds=p["seeds"],
+            evaluate_every=evaluations(rounds, int(paid)),
+            keep=KEEP,
+            labels={
+                "problem": problem,
+                "method": method,
+                "config": number,
+            },
+        )
 
 
 def passes_on(problem: str, p: Params) -> int:

@@ -27,14 +27,37 @@ def problems(numbers: Numbers) -> list[str]:
     return [problem for problem in NAMES if ranked(numbers, problem)]
 
 
-def query(measure: str, problem: str, method: str, budget: str = "grads") -> Query:
+def query(
+    measure: str,
+    problem: str,
+    method: str,
+    budget: str = "grads",
+) -> Query:
     """A quantity of a method."""
-    return Query.of(measure, problem=problem, method=method, budget=budget)
+    return Query.of(
+        measure,
+        problem=problem,
+        method=method,
+        budget=budget,
+    )
 
 
-def standing(numbers: Numbers, problem: str, method: str, budget: str = "grads") -> str:
+def standing(
+    numbers: Numbers,
+    problem: str,
+    method: str,
+    budget: str = "grads",
+) -> str:
     """How a method stands, one of `STANDINGS`."""
-    return STANDINGS[int(numbers[query("standing", problem, method, budget)].value)]
+    number = numbers[
+        query(
+            "standing",
+            problem,
+            method,
+            budget,
+        )
+    ]
+    return STANDINGS[int(number.value)]
 
 
 def ranked(numbers: Numbers, problem: str) -> list[str]:
@@ -55,9 +78,7 @@ def on_edges(numbers: Numbers, count: int) -> tuple[int, int, int]:
 
     `count` is the number of configurations of every grid, as in `grid`.
     """
-    chosen = 0
-    edges = 0
-    corners = 0
+    at_ends = []
     for problem in problems(numbers):
         for method in ranked(numbers, problem):
             points = np.array(grid(METHODS[method], count), float)
@@ -65,11 +86,12 @@ def on_edges(numbers: Numbers, count: int) -> tuple[int, int, int]:
                 continue
             config = int(numbers[query("config", problem, method)].value)
             point = points[config - 1]
-            at_end = (point == points.min(0)) | (point == points.max(0))
-            chosen += 1
-            edges += int(at_end.any())
-            corners += int(at_end.all())
-    return chosen, edges, corners
+            is_least = point == points.min(0)
+            is_most = point == points.max(0)
+            at_ends.append(is_least | is_most)
+    edges = sum(at_end.any() for at_end in at_ends)
+    corners = sum(at_end.all() for at_end in at_ends)
+    return len(at_ends), int(edges), int(corners)
 
 
 def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.DataFrame:
@@ -88,7 +110,14 @@ def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.
             key = query(measure, problem, method)
             row[title] = unbroken(numbers[key]) if key in numbers else ""
         config = numbers[query("config", problem, method)].value
-        run = name_of({"problem": problem, "method": method, "config": config}, DEFAULTS)
+        run = name_of(
+            {
+                "problem": problem,
+                "method": method,
+                "config": config,
+            },
+            DEFAULTS,
+        )
         if health.get(run):
             row["not healthy"] = health[run]
         rows[label_of(method, problem)] = row

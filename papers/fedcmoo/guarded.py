@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms.fedcmoo import FedCMOOPref
@@ -22,6 +21,7 @@ from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
+from fedlib.shapes import PerObjective, Scalar, Vector
 from fedlib.work.objectives import WeightedModel
 
 PLAIN = "plain"  # the attribute of losses that names those without dropout
@@ -36,14 +36,14 @@ def with_plain_values(trained: Problem, plain: Problem) -> Problem:
     plain : the same data and parameters; its losses are those of `plain_values`.
     """
 
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+    def losses(w: Vector, batch: Batch) -> PerObjective:
         return trained.losses(w, batch)
 
     vars(losses)[PLAIN] = plain.losses
     return replace(trained, losses=losses, config={**trained.config, "values": PLAIN})
 
 
-def plain_values(client: Client, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+def plain_values(client: Client, w: Vector, batch: Batch) -> PerObjective:
     """At the client: its losses without dropout where its problem has such, else its losses."""
     losses = getattr(client.loss_function, PLAIN, client.loss_function)
     values: Tensor = losses(w, batch)
@@ -53,9 +53,9 @@ def plain_values(client: Client, w: Float[Tensor, "d"], batch: Batch) -> Float[T
 class State(NamedTuple):
     """What is carried from round to round."""
 
-    w: Float[Tensor, "d"]  # the model
-    weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
-    accepted: Float[Tensor, ""]  # the guard's loss of the model, infinite at the start
+    w: Vector  # the model
+    weights: PerObjective  # lam, the objectives' weights of the last round
+    accepted: Scalar  # the guard's loss of the model, infinite at the start
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class GuardedFedCMOOPref(FedCMOOPref):
         start = super().init(problem)
         return State(start.w, start.weights, start.w.new_full((), torch.inf))
 
-    def loss_values(self, client: Client) -> Float[Tensor, "M"]:
+    def loss_values(self, client: Client) -> PerObjective:
         """At the client: its M losses, without dropout."""
         return plain_values(client, client.model, client.value_batch())
 
-    def judged(self, fed: Federation, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+    def judged(self, fed: Federation, w: Vector) -> Scalar:
         """The mean loss of a model at the first clients."""
         judges = torch.arange(self.judges, device=w.device)
         rows = torch.arange(self.judge_rows, device=w.device)

@@ -12,8 +12,10 @@ import math
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+from fedlib.shapes import AnyTensor
 
 BONDS = 5  # numbers of an edge: four kinds of bond, and the distance
 ATOM = 11  # numbers of an atom
@@ -30,7 +32,7 @@ class Tasks(nn.Module):
         self.encoder = encoder
         self.decoders = nn.ModuleList(decoders)
 
-    def forward(self, *inputs: Shaped[Tensor, "..."]) -> Float[Tensor, "*B M out"]:
+    def forward(self, *inputs: AnyTensor) -> Float[Tensor, "*B M out"]:
         """What every decoder makes of the code."""
         if len(inputs) == 1:
             inputs = (channels_last(inputs[0]),)
@@ -170,8 +172,8 @@ class MessagePassing(nn.Module):
         hidden = a * share.unsqueeze(-1)  # [B, v, u, width]
         h = torch.relu(self.first(atoms))
         for _ in range(PASSES):
-            from_others = self.messages(hidden, share, h)
-            m = torch.relu(self.root(h) + from_others)
+            from_itself = self.root(h)
+            m = torch.relu(from_itself + self.messages(hidden, share, h))
             h = self.gated(m, h)
         code = self.last(self.pool(h, real))
         return torch.relu(code)

@@ -47,15 +47,15 @@ def standin_pairs(name: str, split: str, limit: Whole = 0) -> Pairs:
     rng = torch.Generator().manual_seed(int(split == "test"))
     partners = torch.randperm(len(y), generator=rng)
     count = limit or len(y)
-    first = small[:count]
+    left = small[:count]
     chosen = partners[:count]
-    second = on_28(small[chosen])
+    right = on_28(small[chosen])
     labels = torch.stack([y[:count], y[chosen]], 1)
     names = ("first digit", "second digit")
     if name == "cifar10_mnist":
-        large = enlarged(first, 4).unsqueeze(1)
+        large = enlarged(left, 4).unsqueeze(1)
         return Pairs(
-            X=blended(large.repeat(1, 3, 1, 1), second),
+            X=blended(large.repeat(1, 3, 1, 1), right),
             y=labels,
             names=names,
             scale=CIFAR10_SCALE,
@@ -64,7 +64,7 @@ def standin_pairs(name: str, split: str, limit: Whole = 0) -> Pairs:
             mirror=0.4,
         )
     side, offset = (36, 6) if name == "multi_mnist" else (42, 14)
-    X = beside(on_28(first), second, side, offset)
+    X = beside(on_28(left), right, side, offset)
     return Pairs(X.unsqueeze(1), labels, names, MNIST_SCALE)
 
 

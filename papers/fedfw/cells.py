@@ -20,7 +20,7 @@ from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
-from papers.kit.quantities import Label
+from papers.kit.quantities import Defaults, Label
 
 LABELS = 3  # of a client in the non-IID columns
 RADIUS = 10.0
@@ -41,7 +41,7 @@ CODE_FEDDR = {"lr": 0.05, "eta": 100.0, "relaxation": 0.01, "local_steps": 1}
 DIVERGED = ("cnn_pictures_iid_l2_feddr_lr0.2_eta10",)
 #: The labels of runs in the order of names. `protocol` is `text` or, of the authors' files, `code`;
 #: `only_seed` is the seed of a run that has a single one.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "net": None,
     "data": None,
     "split": None,
@@ -245,13 +245,13 @@ def run_as_traced(column: str, norm: str, method: str) -> Labels:
     }
 
 
-def guessing(usual: float, whole: float) -> Callable[[Mapping[str, Any]], float]:
+def guessing(usual: float, uncut: float) -> Callable[[Mapping[str, Any]], float]:
     """Chance on generated data: the share of the most frequent label.
 
     It is larger where no client's rows are cut, as in the paper's setting: the clients with most
     rows have that label.
     """
-    return lambda config: whole if config["problem"]["most"] >= WHOLE else usual
+    return lambda config: uncut if config["problem"]["most"] >= WHOLE else usual
 
 
 def column_text(column: str, pictures: str) -> str:

@@ -283,7 +283,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(
-    kind: str,
+    name: str,
     rounds: int,
     lam0: float,
     share: float = 1.0,
@@ -291,14 +291,14 @@ def schedule(
     """The paper's: "convex" and "nonconvex" with participation `share`, or "stochastic"."""
     t = np.arange(1.0, rounds + 1)
     ones = np.ones(rounds)
-    if kind == "convex":
+    if name == "convex":
         u = share * (t - 1) + 2
         return Schedule(
             eta=2 / u,
             lam=lam0 * np.sqrt(u),
             rho=ones,
         )
-    if kind == "nonconvex":
+    if name == "nonconvex":
         passed = rounds if share == 1 else share * rounds + 1
         u = passed * ones
         return Schedule(
@@ -377,12 +377,12 @@ def run(
         models.append(x)
         servers.append(server)
         rounds.append((g, s, d))
-    asked, sent, averaged = map(np.stack, zip(*rounds, strict=True))
+    questions, answered, averaged = map(np.stack, zip(*rounds, strict=True))
     return Path(
         x=np.stack(models),
         server=np.stack(servers),
-        g=asked,
-        s=sent,
+        g=questions,
+        s=answered,
         d=averaged,
     )
 

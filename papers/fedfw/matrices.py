@@ -14,6 +14,7 @@ from fedlib import checks
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.sets import NuclearBall
+from fedlib.shapes import Vector
 
 
 def multi_task_regression(
@@ -88,7 +89,7 @@ def _errors(w: Tensor, batch: Batch) -> Tensor:
     return x @ W - y
 
 
-def _losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+def _losses(w: Vector, batch: Batch) -> Float[Tensor, "1"]:
     squares = 0.5 * _errors(w, batch).square().sum(-1)
     return (batch.weight @ squares).unsqueeze(0)
 
@@ -100,5 +101,5 @@ def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
     return (x.T @ weighted).flatten()
 
 
-def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def _metrics(w: Vector, problem: Problem) -> dict[str, Tensor]:
     return {"loss": problem.mean_losses(w)[0]}

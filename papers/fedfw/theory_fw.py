@@ -82,10 +82,10 @@ def nonconvex_gap(c: Constants, rounds: int) -> float:
 
 def _noise(c: Constants) -> float:
     """C of Lemma 3; printed with D for sqrt(N) D and N sigma^2 for sigma^2 / N."""
-    first = 7 ** (2 / 3) * c.first**2
+    at_start = 7 ** (2 / 3) * c.first**2
     sampling = 16 * c.sigma**2 / c.N
     motion = 81 * c.L**2 * c.D**2 / c.N
-    Q = max(first, sampling + motion)
+    Q = max(at_start, sampling + motion)
     curvature = c.L + c.N * c.lam0
     steps = 81 / 2 * c.D**2 * curvature
     return steps + 9 * sqrt(c.N) * c.D * sqrt(Q)

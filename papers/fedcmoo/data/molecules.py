@@ -147,13 +147,13 @@ def graphs(
     slot_of_atom = slot[owner]
     keep = slot_of_atom >= 0
     within = torch.arange(len(owner)) - start[owner]
-    place = (slot_of_atom[keep], within[keep])
+    index = (slot_of_atom[keep], within[keep])
     atoms = torch.zeros(count, size, 11, dtype=torch.uint8)
-    atoms[place] = atom_features(molecules)[keep]
+    atoms[index] = atom_features(molecules)[keep]
     positions = torch.zeros(count, size, 3)
-    positions[place] = molecules.positions[keep]
+    positions[index] = molecules.positions[keep]
     real = torch.zeros(count, size, dtype=torch.bool)
-    real[place] = True
+    real[index] = True
 
     slot_of_bond = slot[_owner(molecules.bond_offset)]
     keep = slot_of_bond >= 0

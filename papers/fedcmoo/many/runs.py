@@ -16,13 +16,13 @@ from papers.fedcmoo.common import CLIPPED, ENCODERS, task, work
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.attributes import GROUPS, NAMES, Labelled, attributes, labelled
 from papers.fedcmoo.standin import DIGITS, standin_pairs, stands_in
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: Sets of tasks -> M: two halves and five groups of the attributes, and each by itself.
 SETS = {"halves": 2, "groups": 5, "attributes": 40}
-DEFAULTS: dict[str, Label | None] = {"tasks": None, "method": None}
+DEFAULTS: Defaults = {"tasks": None, "method": None}
 STAND_IN = "stand-in"  # in place of the name of a set of pictures
 
 #: Server and client step size, the same for both methods: CelebA-5's of the paper, and CelebA's.

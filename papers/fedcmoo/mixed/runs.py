@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from papers.fedcmoo.common import method
 from papers.fedcmoo.pairs.runs import MIXED, base
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 DATA = "multi_mnist"
-DEFAULTS: dict[str, Label | None] = {"method": None}
+DEFAULTS: Defaults = {"method": None}
 
 
 def specs(p: Params) -> dict[str, Spec]:

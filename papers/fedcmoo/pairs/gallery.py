@@ -32,7 +32,7 @@ def first_pictures(data: str) -> tuple[Any, list[str]]:
 
 def labels(kinds: tuple[str, str], y: list[int]) -> str:
     words = []
-    for kind, number in zip(kinds, y, strict=True):
-        names = CLASSES.get(kind, "0,1,2,3,4,5,6,7,8,9").split(",")
+    for name, number in zip(kinds, y, strict=True):
+        names = CLASSES.get(name, "0,1,2,3,4,5,6,7,8,9").split(",")
         words.append(names[number])
     return " and ".join(words)

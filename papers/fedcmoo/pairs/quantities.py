@@ -178,7 +178,8 @@ def blocks(trace: Trace) -> list[float]:
     accuracy = 100 * trace.metrics["accuracy"].mean(0)
     block = (trace.rounds - 1) // BLOCK  # -1 of the start
     means = pd.Series(accuracy).groupby(block).mean()
-    return means.reindex(range(BLOCKS)).tolist()
+    of_blocks: list[float] = means.reindex(range(BLOCKS)).tolist()
+    return of_blocks
 
 
 def growth(trace: Trace) -> float:
@@ -212,7 +213,7 @@ def differences(values: pd.DataFrame) -> Iterator[Row]:
         apart = kit.minus(values, DEFAULTS, ours, theirs)
         yield from in_points(apart, labels)
     for data, method, dropout in product(GREY, METHODS, (False, True)):
-        run: dict[str, Label] = {"data": data, "method": method, "dropout": dropout}
+        run: Labels = {"data": data, "method": method, "dropout": dropout}
         apart = kit.halves_apart(values, DEFAULTS, run)
         yield from in_points(apart, {**run, "minus": "nothing"})
 
@@ -238,7 +239,7 @@ def against(ours: Labels, minus: str, **changed: Label) -> Comparison:
 def compared() -> Iterator[Comparison]:
     """The pairs of runs that are compared."""
     for data, dropout in product(DATA, (False, True)):
-        shared: dict[str, Label] = {"data": data, "dropout": dropout}
+        shared: Labels = {"data": data, "dropout": dropout}
         for name, rival in (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda")):
             yield against({**shared, "method": name}, rival, method=rival)
     yield from variants("mnist_fashion")
@@ -247,7 +248,7 @@ def compared() -> Iterator[Comparison]:
         for rival in ("fsmgda", "scalarized"):
             theirs = stepped(rival, "mnist_fashion", lr)
             yield {**ours, "lr": lr, "minus": rival}, ours, theirs
-    mixed: dict[str, Label] = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
+    mixed: Labels = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
     for rival in ("fsmgda", "scalarized"):
         yield against({**mixed, "method": "fedcmoo"}, rival, method=rival)
 
@@ -255,10 +256,10 @@ def compared() -> Iterator[Comparison]:
 def variants(data: str) -> Iterator[Comparison]:
     """FedCMOO-Pref without its least weight, and both methods with a one-way Gram matrix."""
     for dropout in (False, True):
-        pref: dict[str, Label] = {"data": data, "method": "pref", "dropout": dropout}
+        pref: Labels = {"data": data, "method": "pref", "dropout": dropout}
         ours = {**pref, "least_weight": False}
         yield {**ours, "minus": "least_weight"}, ours, pref
     for name in ("fedcmoo", "pref"):
-        run: dict[str, Label] = {"data": data, "method": name, "dropout": True}
+        run: Labels = {"data": data, "method": name, "dropout": True}
         ours = {**run, "gram": "one-way"}
         yield {**ours, "minus": "two-way"}, ours, run

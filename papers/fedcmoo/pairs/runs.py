@@ -17,7 +17,7 @@ from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
 from papers.fedcmoo.problems.paired_digits import dropped
 from papers.fedcmoo.standin import stands_in
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -29,7 +29,7 @@ STEPPED = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMO
 
 #: The labels of runs, each with its usual value; None where there is none. `lr` is the step size of
 #: clients in runs at the step sizes of another method; other runs have those of the paper.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "data": None,
     "losses": "likelihoods",
     "method": None,

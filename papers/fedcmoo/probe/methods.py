@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
@@ -27,6 +27,7 @@ from fedlib.core import Problem
 from fedlib.core.client import Client, ClientState
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
+from fedlib.shapes import AnyTensor, Gram, Jacobian, PerObjective
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
 from fedlib.work.objectives import WeightedModel
@@ -117,7 +118,8 @@ class GramProbe:
         G = gram_of(H.mean(0))
 
         def error(gram: Tensor) -> Tensor:
-            return (gram - G).norm() / G.norm()
+            relative: Tensor = (gram - G).norm() / G.norm()
+            return relative
 
         grams = estimates(aside, clients, unpacked(draw.chance, tasks, dim))  # 3
         errors = {f"nrmse_{name}": error(gram) for name, gram in grams.items()}
@@ -134,8 +136,8 @@ class GramProbe:
 def estimates(
     fed: Federation,
     clients: ClientState,
-    noises: Mapping[str, Shaped[Tensor, "..."]],
-) -> dict[str, Float[Tensor, "M M"]]:
+    noises: Mapping[str, AnyTensor],
+) -> dict[str, Gram]:
     """All estimates of the mean Jacobian's Gram matrix; the clients remember their Jacobians."""
     jacobians = clients.memory
     assert isinstance(jacobians, Tensor)
@@ -170,13 +172,13 @@ def estimates(
     return grams
 
 
-def best_multiple(estimate: Float[Tensor, "M M"], exact: Float[Tensor, "M M"]) -> Tensor:
+def best_multiple(estimate: Gram, exact: Gram) -> Tensor:
     """The multiple of an estimate that is nearest to the exact matrix."""
     scale = (estimate * exact).sum() / estimate.square().sum()
     return scale * estimate
 
 
-def remembered(client: Client) -> Float[Tensor, "M d"]:
+def remembered(client: Client) -> Jacobian:
     """At the client: the Jacobian that it has at hand."""
     return client.memory
 
@@ -192,9 +194,7 @@ def shapes(tasks: int, dim: int) -> dict[str, tuple[int, ...]]:
     return by_sketch
 
 
-def unpacked(
-    noise: Float[Tensor, "n s"] | tuple[()], tasks: int, dim: int
-) -> dict[str, Shaped[Tensor, "..."]]:
+def unpacked(noise: Float[Tensor, "n s"] | tuple[()], tasks: int, dim: int) -> dict[str, AnyTensor]:
     """The noise of every sketch that draws some, from what `GramProbe.draw` has packed."""
     assert isinstance(noise, Tensor)
     by_sketch = shapes(tasks, dim)
@@ -282,10 +282,10 @@ class ProgressProbe:
 
     def rival_weights(
         self,
-        updates: Float[Tensor, "M d"],
+        updates: Jacobian,
         state: WeightedModel,
         problem: Problem,
-    ) -> Float[Tensor, "M"]:
+    ) -> PerObjective:
         """The rival's weights `[M]` for the mean updates `[M, d]`."""
         G = gram_of(updates[:, : self.rival.shared or problem.dim])
         lam = self.rival.weights(G, state.weights)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedcmoo.common import halves_apart
-from papers.fedcmoo.probe.methods import SKETCHES
-from papers.fedcmoo.probe.runs import CURVES, DEFAULTS, GAINS, TRAINED
+from papers.fedcmoo.probe.methods import SKETCHES, TRAINED
+from papers.fedcmoo.probe.runs import CURVES, DEFAULTS, GAINS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
 from papers.kit.quantities import Labels, Quantities, Row, row

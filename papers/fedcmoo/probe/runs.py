@@ -22,13 +22,13 @@ from papers.fedcmoo.probe.methods import (
 )
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import stands_in
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: `steps` are the step sizes of FSMGDA's local training: its printed ones, or equal to FedCMOO's.
 #: `trained`, `exchange` and `sketch` are labels of quantities alone.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "probe": None,
     "data": None,
     "steps": "printed",

@@ -16,6 +16,7 @@ from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.data import split
 from fedlib.problems.classification import row_losses
+from fedlib.shapes import PerObjective, Rowwise, Vector
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import Pairs, Scale, augmented
 from papers.fedcmoo.problems.tasks import task_problem
@@ -123,10 +124,10 @@ def losses_of(
     labels: Int[Tensor, "*B M"],
     kinds: Sequence[str],
 ) -> Float[Tensor, "*B M"]:
-    """The loss of every row in every task, of the task's kind."""
+    """The loss of every row in every task."""
     losses = []
-    for task, kind in enumerate(kinds):
-        of_task = kind_losses(outputs[..., task, :], labels[..., task], kind)
+    for task, loss in enumerate(kinds):
+        of_task = kind_losses(outputs[..., task, :], labels[..., task], loss)
         losses.append(of_task)
     return torch.stack(losses, -1)
 
@@ -135,16 +136,17 @@ def kind_losses(
     outputs: Float[Tensor, "B classes"],
     target: Int[Tensor, "B"],
     loss: str,
-) -> Float[Tensor, "B"]:
+) -> Rowwise:
     """A loss of `LOSSES` of every row."""
     if loss == "nll":
         return row_losses(outputs, target)
     classes = torch.arange(outputs.shape[-1], device=outputs.device)
     hit = target.unsqueeze(-1) == classes
     apart = torch.softmax(outputs, -1) - hit.to(outputs.dtype)
-    if loss == "norm":
-        return torch.linalg.vector_norm(apart, dim=-1)
-    return apart.square().mean(-1)
+    if loss == "squared":
+        return apart.square().mean(-1)
+    lengths: Tensor = torch.linalg.vector_norm(apart, dim=-1)
+    return lengths
 
 
 WIDTH = 50  # units of the code, and of a decoder's inner layer
@@ -189,7 +191,7 @@ def dropped(problem: Problem, scale: Scale) -> Problem:
     _, apply = models.ravel(module)
     kinds = problem.config["kinds"]
 
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+    def losses(w: Vector, batch: Batch) -> PerObjective:
         pictures, labels = batch.data
         keep = coins(w, pictures, 1 + len(kinds), WIDTH)
         outputs = apply(w, scale(pictures), keep.to(w.dtype))
@@ -199,7 +201,7 @@ def dropped(problem: Problem, scale: Scale) -> Problem:
 
 
 def coins(
-    w: Float[Tensor, "d"],
+    w: Vector,
     pictures: Shaped[Tensor, "B c h w"],
     layers: int,
     width: int,

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
+from fedlib.shapes import AnyRows, PerObjective, Scalar, Vector
 
 #: `(w, rows of the data) -> (losses [B, M], hits [B, M] or None)`, what each row adds to each task.
 RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
@@ -21,10 +22,10 @@ def task_problem(
     values: RowValues,
     chunk: int,
     *,
-    data: tuple[Shaped[Tensor, "R ..."], ...],
+    data: tuple[AnyRows, ...],
     rows: Int[Tensor, "N m"],
     heldout: tuple[Shaped[Tensor, "H ..."], ...],
-    w0: Float[Tensor, "d"],
+    w0: Vector,
     tasks: int,
     config: Mapping[str, Any],
 ) -> Problem:
@@ -34,10 +35,10 @@ def task_problem(
     two sets, one after the other, those of the second begin with `held_`.
     """
 
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+    def losses(w: Vector, batch: Batch) -> PerObjective:
         return batch.weight @ values(w, batch.data)[0]
 
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def metrics(w: Vector, problem: Problem) -> dict[str, Tensor]:
         metrics = task_metrics(w, problem.heldout[: len(data)], values, chunk)
         further_rows = problem.heldout[len(data) :]
         if further_rows:
@@ -62,11 +63,11 @@ def task_problem(
 
 
 def task_metrics(
-    w: Float[Tensor, "d"],
-    rows: tuple[Shaped[Tensor, "R ..."], ...],
+    w: Vector,
+    rows: tuple[AnyRows, ...],
     values: RowValues,
     chunk: int,
-) -> dict[str, Float[Tensor, ""]]:
+) -> dict[str, Scalar]:
     """Mean `loss_1`, ..., `loss_M` over some rows, their mean `loss`; the same of `accuracy`.
 
     Parameters

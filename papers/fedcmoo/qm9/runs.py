@@ -19,12 +19,12 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data.molecules import sets
 from papers.fedcmoo.problems.qm9 import RULE, generated, qm9
 from papers.fedcmoo.standin import stands_in
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: Runs on quadratics have their number of objectives as a label; those on QM9 have none.
-DEFAULTS: dict[str, Label | None] = {"method": None, "objectives": None}
+DEFAULTS: Defaults = {"method": None, "objectives": None}
 GENERATED = "generated graphs whose targets follow a known rule"
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{task}" for task in TASKS))

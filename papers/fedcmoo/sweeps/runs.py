@@ -8,13 +8,13 @@ from dataclasses import replace
 from fedlib.weights import Preference
 from papers.fedcmoo.common import GREY, method
 from papers.fedcmoo.pairs.runs import base
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 EPSILON = 0.01  # the divergence below which FedCMOO-Pref stops balancing
 #: `steps` are local steps, `ratio` is r_2 / r_1 of the preference.
-DEFAULTS: dict[str, Label | None] = {"data": None, "method": "pref", "steps": None, "ratio": None}
+DEFAULTS: Defaults = {"data": None, "method": "pref", "steps": None, "ratio": None}
 
 
 def ratios(second: float) -> tuple[float, float]:

@@ -189,8 +189,8 @@ def local_work(
         g = exact + scale * rng.standard_normal(exact.shape)
         weighted = np.einsum("rndm,rm->rnd", g, w)
         points = points - eta_c * weighted
-    way = x - points.mean(1)
-    return np.asarray(way / (s.tau * eta_c))
+    travelled = x - points.mean(1)
+    return np.asarray(travelled / (s.tau * eta_c))
 
 
 def theory_run(

@@ -14,15 +14,13 @@ from fedlib.compress.compressors import Compressor
 from fedlib.weights import MinNorm, OneWay, Preference
 from papers.fedcmoo.problems.federation import CLIENTS, DirectionProbe, federation
 from papers.fedcmoo.theory.bounds import Setting, corollary
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: `part` is a section of the page; E local steps, T rounds, M objectives, `eps` the tolerance of
 #: FedCMOO-Pref, `spread` the distance of the clients' optima.
-DEFAULTS: dict[str, Label | None] = dict.fromkeys(
-    ("part", "method", "spread", "E", "T", "M", "eps")
-)
+DEFAULTS: Defaults = dict.fromkeys(("part", "method", "spread", "E", "T", "M", "eps"))
 EXACT = OneWay(Exact())
 ENDS = ("f_1", "f_2", "stationarity", "distance")
 

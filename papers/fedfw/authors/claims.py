@@ -42,10 +42,10 @@ def as_printed(labels: Labels) -> Condition:
     return gap > 0 if printed(labels).value > 0 else gap < 0
 
 
-def size(labels: Labels, place: str) -> Size:
+def size(labels: Labels, table: str) -> Size:
     """The printed size of a difference."""
     value, spread = printed(labels)
-    return Size(Query.of("best", **labels), value, place, spread)
+    return Size(Query.of("best", **labels), value, table, spread)
 
 
 def order(

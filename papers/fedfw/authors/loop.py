@@ -316,8 +316,8 @@ def plan(sizes: tuple[int, ...], epoch: bool) -> tuple[tuple[Array, Array], ...]
 def equal_weights(counts: Array, width: int) -> Array:
     """The weights of as many rows as each client has, and 0 for those beyond, `[n, width]`."""
     counts = counts[:, None]
-    there = np.arange(width) < counts
-    return there / counts.astype(np.float32)
+    is_row = np.arange(width) < counts
+    return is_row / counts.astype(np.float32)
 
 
 def next_batch(problem: Problem, rounds: int) -> Rows:
@@ -371,9 +371,9 @@ def gradients(x: Array, rows: Rows, shapes: Shapes) -> Array:
 def tensors_of(x: Array, shapes: Shapes) -> list[Array]:
     """The tensors of all clients' models `[n, d]`, each `[n, ...]`."""
     tensors = []
-    for (first, end), shape in zip(parts_of(shapes), shapes, strict=True):
-        part = x[:, first:end]
-        tensors.append(part.reshape(len(x), *shape))
+    for (start, end), shape in zip(parts_of(shapes), shapes, strict=True):
+        block = x[:, start:end]
+        tensors.append(block.reshape(len(x), *shape))
     return tensors
 
 
@@ -397,17 +397,17 @@ def oracle(
 ) -> Array:
     """The corner of every ball that minimizes the inner product with its part of g, `[n, d]`."""
     corner = np.zeros_like(g)
-    for first, end in ends:
-        block = g[:, first:end]
+    for start, end in ends:
+        block = g[:, start:end]
         if norm == "l2":
             length = np.sqrt(np.einsum("nd,nd->n", block, block))
             factor = np.float32(-radius) / np.maximum(length, 1e-30)
-            corner[:, first:end] = block * factor[:, None]
+            corner[:, start:end] = block * factor[:, None]
         else:
             clients = np.arange(len(block))
             largest = np.abs(block).argmax(1)
             sign = np.sign(block[clients, largest])
-            corner[clients, first + largest] = -radius * sign
+            corner[clients, start + largest] = -radius * sign
     return corner
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.core import Problem
@@ -21,6 +20,7 @@ from fedlib.data.split import holdout, padded
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model, row_losses
 from fedlib.sets import Ball
+from fedlib.shapes import Vector
 from papers.fedfw.feasible_data import (
     DECAY,
     FEATURES,
@@ -73,7 +73,7 @@ class _Measured:
 
     model: Any
 
-    def __call__(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def __call__(self, w: Vector, problem: Problem) -> dict[str, Tensor]:
         X, y, train_inputs, labels = problem.heldout
         losses = row_losses(self.model.apply(w, train_inputs), labels)
         right = self.model.apply(w, X).argmax(1) == y

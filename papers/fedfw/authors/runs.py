@@ -12,7 +12,7 @@ from papers.fedfw.authors.loop import NORMS, AuthorsFedDR, AuthorsFW
 from papers.fedfw.authors.rows import NETS, authors_problem, our_problem
 from papers.fedfw.cells import Printed, as_coded, traced
 from papers.kit.health import learning
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -33,7 +33,7 @@ GUESSING = {
 
 #: The labels of runs: `users` is `many` in Table 3, `step` says which step from the protocol of the
 #: text it is, `lam` is lambda_0.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "users": None,
     "step": None,
     "net": None,

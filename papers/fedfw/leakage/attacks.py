@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
+from fedlib.shapes import Vector
 from papers.fedfw.leakage.problem import Network, dummies
 
 Apply = Callable[[Tensor, Tensor], Tensor]  # (w [d], X [B, ...]) -> outputs [B, classes]
@@ -27,7 +28,7 @@ Signal = Callable[[Tensor], Tensor]  # what a client makes of its gradient befor
 class Whole:
     """The gradient itself is sent."""
 
-    def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    def __call__(self, gradient: Vector) -> Vector:
         """The gradient."""
         return gradient
 
@@ -43,7 +44,7 @@ class Oracle:
 
     convex_set: ConvexSet
 
-    def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    def __call__(self, gradient: Vector) -> Vector:
         """The point of the set that minimizes the inner product with the gradient."""
         return self.convex_set.lmo(gradient)
 
@@ -58,7 +59,7 @@ class SmoothL1:
     radius: float
     sharpness: float = 20.0
 
-    def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    def __call__(self, gradient: Vector) -> Vector:
         """The softened vertex."""
         size = gradient.abs()
         top = size.amax()
@@ -69,10 +70,10 @@ class SmoothL1:
 
 def leaked_gradient(
     apply: Apply,
-    w: Float[Tensor, "d"],
+    w: Vector,
     X: Float[Tensor, "B *shape"],
     y: Float[Tensor, "B classes"],
-) -> Float[Tensor, "d"]:
+) -> Vector:
     """The gradient by w of the mean cross-entropy with probabilities y, itself differentiable."""
     start = w.detach().requires_grad_()
     log_probabilities = torch.log_softmax(apply(start, X), 1)
@@ -83,7 +84,7 @@ def leaked_gradient(
 
 def attack(
     apply: Apply,
-    w: Float[Tensor, "d"],
+    w: Vector,
     X: Float[Tensor, "B *shape"],
     y: Float[Tensor, "B classes"],
     *,

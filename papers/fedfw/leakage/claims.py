@@ -5,10 +5,10 @@ from __future__ import annotations
 from papers.fedfw.leakage.runs import DEFAULTS
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.quantities import Label, Query, names_of
+from papers.kit.quantities import Labels, Query, names_of
 from papers.kit.rules import Condition, Control, Rule, of
 
-PLACES: dict[str, dict[str, Label]] = {
+PLACES: dict[str, Labels] = {
     f"{title}, {kind}": {"draw": "fresh", "data": data, "network": network}
     for data, title in (("mnist", "MNIST"), ("cifar10", "CIFAR-10"))
     for network, kind in (("mlp", "one hidden layer"), ("lenet", "LeNet"))

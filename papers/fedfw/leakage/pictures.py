@@ -24,7 +24,7 @@ NETWORKS = {"mlp": "one hidden layer", "lenet": "LeNet"}
 
 def places(traces: Traces) -> list[tuple[str, str]]:
     """Data set and network of all attacks."""
-    names = {}
+    names: dict[tuple[str, str], None] = {}
     for trace in traces.values():
         labels = labels_of(trace)
         names[str(labels["data"]), str(labels["network"])] = None

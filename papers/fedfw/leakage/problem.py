@@ -18,6 +18,7 @@ from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
+from fedlib.shapes import Vector
 
 CAP = 200.0  # dB: what a picture without any error counts as
 DATA = {"digits": (16.0, 8), "mnist": (255.0, 28), "cifar10": (255.0, 16)}  # top, side
@@ -80,10 +81,10 @@ class Network:
         module = self.module(seeded(0, "split"))
         return [tuple(parameter.shape) for parameter in module.parameters()]
 
-    def start(self, rng: torch.Generator) -> Float[Tensor, " d"]:
+    def start(self, rng: torch.Generator) -> Vector:
         return models.ravel(self.module(rng))[0].double()
 
-    def __call__(self, w: Float[Tensor, " d"], X: Float[Tensor, "B c s s"]) -> Tensor:
+    def __call__(self, w: Vector, X: Float[Tensor, "B c s s"]) -> Tensor:
         module: Tensor = _apply(self)(w, X)
         return module
 
@@ -118,7 +119,7 @@ def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
     number = torch.tensor(seed)
     start = torch.randn(truth.shape, generator=dummies(number), dtype=torch.float64)
 
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+    def losses(w: Vector, batch: Batch) -> Float[Tensor, "1"]:
         error = batch.data[0].flatten() - w
         return error.square().mean().unsqueeze(0)
 
@@ -147,7 +148,7 @@ def dummies(number: Tensor) -> torch.Generator:
     return seeded(int(number), "rounds")
 
 
-def compared(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def compared(w: Vector, problem: Problem) -> dict[str, Tensor]:
     truth = problem.heldout[0].flatten()
     lengths = w.norm() * truth.norm()
     error = (w - truth).square().mean()

@@ -85,7 +85,7 @@ def nothing(ends: pd.DataFrame) -> pd.DataFrame:
     places = []
     for _, gradient in ends["gradient"].groupby(level=["draw", "data", "network"]):
         half = len(gradient) // 2
-        first = gradient[:half]
-        second = gradient[half : 2 * half]
-        places.append(first - second.to_numpy())
+        first_half = gradient[:half]
+        second_half = gradient[half : 2 * half]
+        places.append(first_half - second_half.to_numpy())
     return pd.DataFrame({"nothing": pd.concat(places)})

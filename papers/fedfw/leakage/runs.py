@@ -9,14 +9,14 @@ from typing import Any
 from fedlib.sets import Ball, Blocks, L1Ball
 from papers.fedfw.leakage.attacks import Attacker, Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
-from papers.kit.quantities import Label, by_name, completed
+from papers.kit.quantities import Defaults, Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 KEEP = ("psnr", "cosine", "mismatch", "final_w")
 
 #: The labels of runs; the fresh seeds judge the claim.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "draw": "shown",
     "data": None,
     "network": None,

@@ -14,6 +14,7 @@ from fedlib.core import Problem
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import NuclearBall
+from fedlib.shapes import Vector
 from papers.fedfw.feasible_data import constrained_pictures
 from papers.fedfw.matrices import multi_task_regression
 
@@ -44,12 +45,12 @@ def clock_problem(
     )
 
 
-def nothing(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+def nothing(w: Vector, batch: Batch) -> Float[Tensor, "1"]:
     del batch
     return 0 * w[:1]
 
 
-def still(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def still(w: Vector, problem: Problem) -> dict[str, Tensor]:
     del problem
     return {"norm": w.norm()}
 

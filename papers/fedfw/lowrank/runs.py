@@ -11,7 +11,7 @@ from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Box, L1Ball, Simplex
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
 from papers.fedfw.lowrank.watched import Clock, Watched
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -27,7 +27,7 @@ INSTANT = 100  # sides up to this are timed over several calls
 CALLS = 20
 
 #: The labels of runs: `messages` of a set, or the `clock` of matrices of a shape, such as 60x40.
-DEFAULTS: dict[str, Label | None] = {"kind": None, "set": None, "shape": None}
+DEFAULTS: Defaults = {"kind": None, "set": None, "shape": None}
 
 
 def specs(p: Params) -> dict[str, Spec]:

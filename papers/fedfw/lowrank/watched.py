@@ -86,6 +86,7 @@ def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tenso
         ratios = values[:, 1] / values[:, 0]
         looks["second"] = ratios.amax()
     if isinstance(convex_set, Box):
+        assert convex_set.high is not None
         from_low = (s - convex_set.low).abs()
         from_high = (s - convex_set.high).abs()
         looks["off"] = torch.minimum(from_low, from_high).amax()

@@ -231,14 +231,14 @@ def trends(traces: Traces, p: Params) -> Iterator[Row]:
     }
     by_horizon: dict[str, Measure] = {"slope": least_gaps}
     for labels in swept_shares(p):
-        shares = {"part": "share", **labels}
+        shares: Labels = {"part": "share", **labels}
         yield from slopes(traces, by_share, "p", shares, np.asarray)
     for norm in norms(p):
         for model in ("mclr", "net"):
-            penalties = {"part": "penalty", "model": model, "norm": norm}
+            penalties: Labels = {"part": "penalty", "model": model, "norm": norm}
             yield from slopes(traces, by_penalty, "L", penalties, logarithm)
         for lam in map(float, p["nonconvex_penalties"]):
-            horizons = {"part": "nonconvex", "norm": norm, "L": lam}
+            horizons: Labels = {"part": "nonconvex", "norm": norm, "L": lam}
             yield from slopes(traces, by_horizon, "T", horizons, logarithm)
 
 
@@ -291,15 +291,15 @@ def noise_added(traces: Traces, norm: str) -> Iterator[Row]:
     without = last("excess")(runs[0.0])
     for noise, trace in runs.items():
         excess = last("excess")(trace)
-        more = excess - without
+        added = excess - without
         missed = trace.info["gap"].mean(1)
         fall = trace.metrics["excess"][:, 0] - without
         measured = {
             "excess": excess,
             "missed": missed,
-            "more": more,
-            "above": more - missed,
-            "share": more / fall,
+            "more": added,
+            "above": added - missed,
+            "share": added / fall,
         }
         for name, values in measured.items():
             yield row(

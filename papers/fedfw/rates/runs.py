@@ -24,7 +24,7 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
-from papers.kit.quantities import Label, by_name
+from papers.kit.quantities import Defaults, Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
@@ -39,7 +39,7 @@ CURVES = ("loss", "gap", "accuracy")
 #: The labels of runs: `L` is lambda_0, `p` the participation, `k` the steps of Lanczos; `quality`,
 #: `slip`, `falling` and `noise` are the errors of oracles; `rows` are generated here or, where they
 #: are `theirs`, by the authors' program.
-DEFAULTS: dict[str, Label | None] = {
+DEFAULTS: Defaults = {
     "part": None,
     "model": None,
     "norm": None,

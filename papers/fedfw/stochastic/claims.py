@@ -55,16 +55,16 @@ GENERATED = "R17 judges the generated columns, on the rows of the authors' progr
 def rule(protocol: str, columns: tuple[str, ...], note: str) -> Rule:
     """FedFW-sto above FedDR, column by column."""
     read = as_coded if protocol == "code" else str
-    parts = {}
+    conditions = {}
     sizes = []
     for column in columns:
         text = column_text(read(column), "mnist")
         gap = gap_of(protocol, column, "", "sto")
-        parts[text] = of(gap) > 0
+        conditions[text] = of(gap) > 0
         value, spread = printed_gap(column, "", "sto")
         sizes.append(Size(gap, value, f"Table 3, {text}", spread))
     return Rule(
-        {"FedFW-sto's accuracy exceeds FedDR's": parts},
+        {"FedFW-sto's accuracy exceeds FedDR's": conditions},
         note=note,
         control=NOTHING,
         sizes=tuple(sizes),

@@ -24,11 +24,11 @@ def derive(traces: Traces, _: Params) -> Quantities:
 
 def merged(traces: Traces) -> dict[str, Trace]:
     """Runs with all their seeds, without those of which some seeds are not there yet."""
-    parts: dict[str, list[Trace]] = {}
+    by_run: dict[str, list[Trace]] = {}
     for trace in traces.values():
-        parts.setdefault(name_of(labels_of_all_seeds(trace), DEFAULTS), []).append(trace)
-    most = max(map(len, parts.values()), default=0)
-    return {name: joined(seeds) for name, seeds in parts.items() if len(seeds) == most}
+        by_run.setdefault(name_of(labels_of_all_seeds(trace), DEFAULTS), []).append(trace)
+    most = max(map(len, by_run.values()), default=0)
+    return {name: joined(seeds) for name, seeds in by_run.items() if len(seeds) == most}
 
 
 def labels_of_all_seeds(trace: Trace) -> dict[str, str | float | bool]:

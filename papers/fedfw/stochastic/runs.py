@@ -70,7 +70,7 @@ def run_of(
     if source != "synthetic":
         sizes["measured"] = max(1, rows // p["clients"] // 4)
     problem = partial(make_problem, **data, **sizes, **options)
-    own: Labels = {**labels_of_cell(column), **labels, "only_seed": float(seed)}
+    complete: Labels = {**labels_of_cell(column), **labels, "only_seed": float(seed)}
     return Spec(
         algorithm,
         problem,
@@ -78,7 +78,7 @@ def run_of(
         (int(seed),),
         p["evaluate_every"],
         KEEP,
-        labels=own,
+        labels=complete,
     )
 
 

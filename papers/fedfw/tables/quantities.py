@@ -125,11 +125,11 @@ def of_cell(traces: Traces, cell: Cell, methods: Iterable[str]) -> Iterator[Row]
 
 def from_feddr(values: Mapping[str, Mapping[str, Array]], labels: Labels) -> Iterator[Row]:
     """The measures of all other methods minus FedDR's, and null data; none without FedDR."""
-    others = dict(values)
-    of_feddr = others.pop("feddr", None)
+    rivals = dict(values)
+    of_feddr = rivals.pop("feddr", None)
     if of_feddr is None:
         return
-    for method, measured in others.items():
+    for method, measured in rivals.items():
         of_method = {**labels, "method": method}
         for measure, by_seed in measured.items():
             feddr = of_feddr[measure]

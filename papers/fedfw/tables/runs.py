@@ -75,13 +75,13 @@ def runs(p: Params) -> Iterator[Spec]:
 
 def columns(p: Params) -> dict[str, Column]:
     """The columns whose data and splits the parameters ask for."""
-    asked = {}
+    present = {}
     for name, column in COLUMNS.items():
         rows = p["cnn_rows"] if column.net == "cnn" else 1
         with_data = column.data == "pictures" or p[ROWS[column.data]]
         if rows and with_data and column.split in p["splits"]:
-            asked[name] = column
-    return asked
+            present[name] = column
+    return present
 
 
 def grid(column: Column, p: Params) -> Grid:
