@@ -131,9 +131,11 @@ instances = None  # number of random instances; None: 5000 in the full profile, 
 
 # %% tags=["hide-input"]
 from dataclasses import replace
+from itertools import product
 from math import sqrt
 
-import numpy as np
+import pandas as pd
+import seaborn as sns
 import torch
 
 from fedlib import FedSGM, Hard, Soft, data, run
@@ -167,8 +169,7 @@ def identity_error(a, b, sign=1.0):
 
 
 pairs = [random_gradients(seed + k) for k in range(instances)]
-measures = [skewness(a, b) for a, b in pairs]
-local, glob, difference, bound = np.array([[float(x) for x in row] for row in measures]).T
+norms = pd.DataFrame([skewness(a, b) for a, b in pairs]).astype(float)
 
 # %% [markdown]
 # **Identity, bound, and the bound on $K_{\rm loc}$ alone.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
@@ -182,15 +183,15 @@ tolerance = 1 + 1e-12
 check(f"the identity holds to 1e-11 on {instances} instances", max(errors) < 1e-11)
 check(
     "|K_loc - K_glob| <= sqrt(2 V_f V_g) on all of them",
-    (difference <= bound * tolerance).all(),
+    (norms["difference"] <= norms["bound"] * tolerance).all(),
 )
 check(
     "|K_loc| <= |K_glob| + sqrt(2 V_f V_g) on all of them",
-    (local <= (glob + bound) * tolerance).all(),
+    (norms["local"] <= (norms["glob"] + norms["bound"]) * tolerance).all(),
 )
 check(
     "|K_loc| <= sqrt(2 V_f V_g), without K_glob = 0, fails on more than a third of them",
-    (local > bound).mean() > 1 / 3,
+    (norms["local"] > norms["bound"]).mean() > 1 / 3,
 )
 check("a planted sign error is caught on every instance", min(errors_of_wrong_sign) > 1)
 
@@ -225,16 +226,16 @@ check(
 # **Remark 1.** We compute $K_{\rm glob}$ and $K_{\rm loc}$ at solutions of random instances.
 
 # %% tags=["hide-input", "nbval-check-output"]
-at_solutions = []
+rows = []
 for number in range(seed, seed + 10):
     problem = random_norms(number)
-    solution = problem.heldout[0]
-    at_solutions.append(skewness(*client_gradients(problem, solution)))
+    rows.append(skewness(*client_gradients(problem, problem.heldout[0])))
+solutions = pd.DataFrame(rows).astype(float)
 
-check("at 10 solutions K_glob is 0, to 1e-4", all(k.glob < 1e-4 for k in at_solutions))
+check("at 10 solutions K_glob is 0, to 1e-4", solutions["glob"].max() < 1e-4)
 check(
     "    and K_loc is not 0, and is below the bound",
-    all(0.01 < k.local < k.bound + 1e-4 for k in at_solutions),
+    solutions["local"].min() > 0.01 and (solutions["local"] < solutions["bound"] + 1e-4).all(),
 )
 
 # %% [markdown]
@@ -250,59 +251,47 @@ labels = paired.data[1][paired.rows]
 class_0_first = labels.argsort(dim=1, stable=True)
 rows = paired.rows.gather(1, class_0_first)
 count_0 = int((labels[0] == 0).sum())  # as many at each client
-rows_0 = rows[:, :count_0]
-rows_1 = rows[:, count_0:]
 
 
 def paired_with(shift):
     """The problem in which client j has its rows of class 0 and those of class 1 of client j - shift."""
-    return replace(paired, rows=torch.cat([rows_0, rows_1.roll(shift, 0)], 1))
+    rows_1 = rows[:, count_0:].roll(shift, 0)
+    return replace(paired, rows=torch.cat([rows[:, :count_0], rows_1], 1))
 
 
 pairings = [paired_with(shift) for shift in (0, 1, 2, 5)]
+changes = {}  # between pairings: the largest of an entry of w, and the largest |K_loc| over the smallest
+for (rule, switch), E in product({"hard": Hard(), "soft": Soft(20.0)}.items(), (1, 5, 20)):
+    method = FedSGM(lr=0.3, local_steps=E, participants=10, tolerance=0.1, switch=switch)
+    models = [run(method, p, rounds=100, progress=False).state.w[0] for p in pairings]
+    sizes = [float(skewness(*client_gradients(p, models[0])).local) for p in pairings]
+    changes[rule, E] = {
+        "model": max(float((w - models[0]).abs().max()) for w in models),
+        "|K_loc|": max(sizes) / min(sizes),
+    }
+changes = pd.DataFrame(changes).T
+hard = changes.loc["hard"]
+soft = changes.loc["soft"]["model"]
 
-
-def local_skewness(problem, w):
-    return float(skewness(*client_gradients(problem, w)).local)
-
-
-model_change = {}  # the largest of an entry of w between pairings
-turning = {}  # the largest |K_loc| over the smallest
-for name, switch in (("hard", Hard()), ("soft", Soft(20.0))):
-    for E in (1, 5, 20):
-        method = FedSGM(lr=0.3, local_steps=E, participants=10, tolerance=0.1, switch=switch)
-        models = [run(method, p, rounds=100, progress=False).state.w[0] for p in pairings]
-        changes = [float((w - models[0]).abs().max()) for w in models]
-        norms = [local_skewness(problem, models[0]) for problem in pairings]
-        model_change[name, E] = max(changes)
-        turning[name, E] = max(norms) / min(norms)
-
-check(
-    "hard, E = 1, 5, 20: the model is the same, to 1e-12",
-    all(model_change["hard", E] < 1e-12 for E in (1, 5, 20)),
-)
-check(
-    "    but the norm of K_loc changes by a tenth or more",
-    all(turning["hard", E] > 1.1 for E in (1, 5, 20)),
-)
-check("soft, E = 1: the model is the same, to 1e-12", model_change["soft", 1] < 1e-12)
+check("hard, E = 1, 5, 20: the model is the same, to 1e-12", hard["model"].max() < 1e-12)
+check("    but the norm of K_loc changes by a tenth or more", hard["|K_loc|"].min() > 1.1)
+check("soft, E = 1: the model is the same, to 1e-12", soft[1] < 1e-12)
 check(
     "soft, E = 5, 20: the model changes",
-    all(model_change["soft", E] > 1e-3 for E in (5, 20)),
-    f"by {model_change['soft', 5]:.2f} and {model_change['soft', 20]:.2f}",
+    min(soft[5], soft[20]) > 1e-3,
+    f"by {soft[5]:.2f} and {soft[20]:.2f}",
 )
 
 # %% tags=["hide-input"]
-some_bounds = bound[:800]  # more dots hide each other
-diagonal = np.sort(some_bounds)
-
 fig = plot.figure((5.2, 3.4))
 ax = fig.subplots()
-ax.plot(some_bounds, local[:800], ".", markersize=3, label="K_loc")
-ax.plot(some_bounds, difference[:800], ".", markersize=3, label="K_loc - K_glob")
-ax.plot(diagonal, diagonal, color=plot.COLORS[5], label="bound")
+dots = norms[:800].melt("bound", ["local", "difference"])  # more dots hide each other
+names = {"local": "K_loc", "difference": "K_loc - K_glob"}
+dots["variable"] = dots["variable"].map(names)
+sns.scatterplot(dots, x="bound", y="value", hue="variable", s=6, linewidth=0, ax=ax)
+ax.axline((1, 1), slope=1, color=plot.COLORS[5], label="bound")
 ax.set(xscale="log", yscale="log", xlabel="sqrt(2 V_f V_g)", ylabel="norm", xlim=(0.3, 20.0))
-ax.legend(markerscale=4)
+ax.legend(markerscale=3)
 plot.show(
     fig,
     alt="Norms against the bound on logarithmic axes. All dots of K_loc - K_glob lie below "
