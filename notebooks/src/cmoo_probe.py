@@ -122,7 +122,11 @@ check(
 
 # %% tags=["hide-input"]
 errors = numbers.table[numbers.table["measure"] == "error"].fillna({"exchange": "none"})
-printed = {numbers.name(value.key): value.paper for value in page.study.paper_values}
+printed = {
+    numbers.name(value.key): value.paper
+    for value in page.study.paper_values
+    if value.key in numbers
+}
 errors = errors.assign(ours=errors["value"], paper=errors.index.map(printed))
 labels = ["data", "sketch", "exchange"]
 both = errors.melt(labels, ["paper", "ours"], "source", "error of G in %")
@@ -251,7 +255,7 @@ def draw_progress(gains):
     return grid
 
 
-grid = draw_progress(progress_of("printed", window=10))
+grid = draw_progress(progress_of("printed", window=min(10, page.progress_rounds)))
 plot.show(
     grid,
     "figure_11",

@@ -134,16 +134,19 @@ report.runs_table(page, shown, measures)
 # %%
 shown = page.curves(["switch", "local_steps"], usual).sort_values(["switch", "local_steps"])
 shown["local steps"] = shown["local_steps"].map("{:g}".format)
-grid = sns.relplot(
-    plot.over_seeds(shown, both),
-    hue="local steps",
-    row="metric",
-    col="switch",
-    palette=plot.SWEEP,
-    **plot.LINES,
-)
-plot.levels(grid.axes[1], page.tolerance, "level")
-plot.finish(grid, log=True, size=(8.6, 4.8))
+
+
+def by_switch(shown, hue, **style):
+    """Objective above constraint over the rounds, a column for each rule of switching."""
+    means = plot.over_seeds(shown, both)
+    panels = {"row": "metric", "col": "switch"}
+    grid = sns.relplot(means, hue=hue, palette=plot.SWEEP, **panels, **style, **plot.LINES)
+    plot.levels(grid.axes[1], page.tolerance, "level")
+    plot.finish(grid, log=True, size=(8.6, 4.8))
+    return grid
+
+
+grid = by_switch(shown, "local steps")
 plot.show(
     grid,
     "local_steps",
@@ -156,16 +159,7 @@ plot.show(
 # %%
 shown = page.curves(["switch", "participants"], usual).sort_values(["switch", "participants"])
 shown["clients"] = shown["participants"].map("{:g}".format)
-grid = sns.relplot(
-    plot.over_seeds(shown, both),
-    hue="clients",
-    row="metric",
-    col="switch",
-    palette=plot.SWEEP,
-    **plot.LINES,
-)
-plot.levels(grid.axes[1], page.tolerance, "level")
-plot.finish(grid, log=True, size=(8.6, 4.8))
+grid = by_switch(shown, "clients")
 plot.show(
     grid,
     "participation",
@@ -184,17 +178,7 @@ plot.show(
 shown = page.curves(["switch", "fraction", "feedback"], usual).sort_values(["switch", "fraction"])
 shown["K/d"] = shown["fraction"].map("{:g}".format)
 shown["feedback"] = shown["feedback"].map({True: "yes", False: "no"})
-grid = sns.relplot(
-    plot.over_seeds(shown, both),
-    hue="K/d",
-    style="feedback",
-    row="metric",
-    col="switch",
-    palette=plot.SWEEP,
-    **plot.LINES,
-)
-plot.levels(grid.axes[1], page.tolerance, "level")
-plot.finish(grid, log=True, size=(8.6, 4.8))
+grid = by_switch(shown, "K/d", style="feedback")
 plot.show(
     grid,
     "compression",

@@ -88,36 +88,27 @@ def draw_map(ax, paths):
     ax.plot(*homes.T, "^", color="gray", label="homes")
     ax.plot(*works.T, "s", color="gray", fillstyle="none", label="workplaces")
     ax.legend(loc="best")
-    colors = colors_of(paths)
-    for name, path in paths.items():
-        ax.plot(*path.T, ".-", markersize=3, linewidth=0.8, color=colors[name], label=name)
+    for name, color in colors_of(paths).items():
+        ax.plot(*paths[name].T, ".-", markersize=3, linewidth=0.8, color=color, label=name)
     ax.set(aspect="equal", title="the map")
-
-
-def draw_border(ax):
-    """The circle on which g is the tolerance."""
-    angle = torch.linspace(0, 2 * torch.pi, 100)
-    radius = (2 * (level + tolerance)) ** 0.5
-    x, y = works.mean(0)
-    ax.plot(x + radius * angle.cos(), y + radius * angle.sin(), ":", color=RED)
-
-
-def draw_constraint(ax, paths):
-    colors = colors_of(paths)
-    for name, path in paths.items():
-        ax.plot([g(w) for w in path], color=colors[name], label=name)
-    ax.axhline(tolerance, linestyle=":", color=RED)
-    ax.set(title="the constraint g", xlabel="round", ylim=(-0.5, 1.8))
-    ax.legend(loc="upper right")
 
 
 def pictures(paths, window=None):
     fig = plot.figure()
     left, right = fig.subplots(1, 2)
     draw_map(left, paths)
+    angle = torch.linspace(0, 2 * torch.pi, 100)
+    circle = torch.stack([angle.cos(), angle.sin()])
+    border = (
+        works.mean(0)[:, None] + (2 * (level + tolerance)) ** 0.5 * circle
+    )  # where g = tolerance
+    left.plot(*border, ":", color=RED)
     left.set(xlim=window, ylim=window)
-    draw_constraint(right, paths)
-    draw_border(left)
+    for name, color in colors_of(paths).items():
+        right.plot([g(w) for w in paths[name]], color=color, label=name)
+    right.axhline(tolerance, linestyle=":", color=RED)
+    right.set(title="the constraint g", xlabel="round", ylim=(-0.5, 1.8))
+    right.legend(loc="upper right")
     return fig
 
 
