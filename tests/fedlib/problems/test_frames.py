@@ -1,7 +1,5 @@
 """Problems from data frames: values by hand, columns of every kind, one sentence for mistakes."""
 
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -151,7 +149,6 @@ GAPS = pd.array(
 BAD_COLUMNS = [
     ("column 'age' of client 'a' must hold numbers that torch.float32*16777217", "age", 2**24 + 1),
     ("column 'ill' of client 'a' must hold*1e+39", "ill", 1e39),
-    ("'age' must hold numbers*.astype(float)", "age", Decimal(1)),
     ("'age' must hold numbers*.astype(float)", "age", "1"),
     ("'ill' must hold numbers*pandas.factorize", "ill", "yes"),
     ("'age' must hold numbers*get_dummies", "age", "old"),
@@ -176,7 +173,6 @@ BAD_OPTIONS = [
     ("hold the column 'dosis', *nearest: 'dose'", {"features": ["age", "dosis"]}),
     ("each column once, for one purpose, got ['hospital']", {"features": ["hospital"]}),
     ("features must hold at least one column", {"features": []}),
-    ("features must be a list of columns in a fixed order", {"features": "age"}),
     ("features must be a list of columns in a fixed order", {"features": {"age"}}),
     ("heldout must have rows", {"heldout": FRAME[:0]}),
     ("column 'age' of heldout must be finite", {"heldout": FRAME.assign(age=np.nan)}),

@@ -144,12 +144,6 @@ MISTAKES = {
         "both ends agree",
         "server must use nothing but uploads",
     ),
-    "the server reads memories": (
-        f"u = {ASK}",
-        "_, u = fed.ask(lambda c, w: Reply(w[:1], self.step(c, w)), fed.clients(draw), w)",
-        "both ends agree",
-        "server must use nothing but uploads",
-    ),
     "the server goes on with reports": (
         f"u = {ASK}",
         "_, _, u = fed.ask(lambda c, w: Reply(w[:1], (), self.step(c, w)), fed.clients(draw), w)",
