@@ -50,7 +50,9 @@ def test_ravel_is_the_module_at_w0_and_elsewhere(module):
 
 
 def test_dtype_and_device_follow_w():
-    w0, apply = models.ravel(models.mlp((5, 3)))
+    module = models.mlp((5, 4, 3))
+    module[0].requires_grad_(False)
+    w0, apply = models.ravel(module)
     x = normal(2, 5)
     assert w0.dtype == torch.float32
     assert apply(w0.double(), x).dtype == torch.float64
