@@ -48,7 +48,7 @@ from papers.fedsgm.np_unified.quantities import at_best_steps
 from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, defaults, name, problem
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.kit.quantities import Query, curves, late_values
+from papers.kit.quantities import Query, curves, labels_of, late_values, name_of
 
 plot.theme()
 page = STUDIES["np_unified"].page(globals())
@@ -239,7 +239,9 @@ plot.show(
 # $g\le1.05\,\epsilon$, the one with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
 # %%
-best = late_values(curves(at_best_steps(traces, usual, page.tolerance)), "f", "g")
+tuned_runs = at_best_steps(traces, usual, page.tolerance).values()
+by_name = {name_of(labels_of(trace), usual): trace for trace in tuned_runs}
+best = late_values(curves(by_name), "f", "g")
 best["run of"] = ("penalty " + best["rho"].map("{:g}".format)).where(
     best["rho"].notna(), "FedSGM " + best["switch"]
 )
