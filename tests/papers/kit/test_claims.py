@@ -6,11 +6,9 @@ import pytest
 
 from papers import STUDIES
 from papers.kit.claims import Claim, Reading
-from papers.kit.health import Evidence, Needs, differences
+from papers.kit.health import Evidence, Needs
 from papers.kit.numbers import Number
-from papers.kit.quantities import Quantities, Row
 from papers.kit.rules import Rule, of
-from tests.helpers.expect import refuses
 
 N = {"a": Number(1.0, 0.5, 1.5, (), "rounds")}
 
@@ -134,21 +132,3 @@ def test_a_run_that_is_not_stored_cannot_be_compared():
 def test_the_last_bit_of_a_number_is_no_other_setting():
     assert outcome(claim(), config(lr=0.1 + 2e-17 + 1e-16), config()).verdict == "reproduced"
     assert outcome(claim(), config(lr=0.1 + 1e-8), config()).verdict == "not judged"
-
-
-def test_differences_go_to_the_innermost_value():
-    a = {"x": {"y": 1, "z": [1, 2]}}
-    b = {"x": {"y": 1, "z": [1, 3]}, "w": 0}
-    assert dict(differences(a, b)) == {"x.z": ([1, 2], [1, 3]), "w": ("none", 0)}
-
-
-@pytest.mark.parametrize(("measure", "label"), [("g", "swich"), ("gg", "switch")])
-def test_a_rule_about_a_quantity_that_is_not_there_names_the_nearest(measure, label):
-    rows = Quantities({"soft.g": Row("g", N["a"], {"switch": "soft"})}, {"switch": None})
-    rule = Rule({"small": of(measure, **{label: "soft"}) < 2})
-    refuses(
-        f"x/C1: every quantity of its rule must be one row of the study's numbers, "
-        f"got `{measure} ({label} = soft)`; nearest: g (switch = soft).",
-        replace(claim(), rule=rule).verdicts,
-        Evidence(rows, config(), config()),
-    )

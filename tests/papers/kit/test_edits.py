@@ -81,18 +81,9 @@ def pasted_compressor():
     return replace(HARD, uplink=copied(RandK, HARD.uplink))
 
 
-def pasted_switch():
-    class Hard(fedlib.steps.Hard):
-        def __call__(self, z):
-            return 1 - super().__call__(z)
-
-    return replace(HARD, switch=Hard())
-
-
 ALGORITHMS = {
     "a pasted class of the same name": (pasted(), "code: pasted.<locals>.FedSGM of "),
     "a compressor of the same name": (pasted_compressor(), "code: pasted_compressor.<"),
-    "a switch of the same name": (pasted_switch(), "code: pasted_switch.<locals>.Hard of"),
     "another step": (replace(HARD, lr=0.1), "parameter: lr 0.1, not 0.3"),
     "another method": (FedAvg(0.3, 10, 5), "parameter: type 'FedAvg', not 'FedSGM'"),
 }
@@ -101,15 +92,6 @@ PROBLEMS = {
     "ten features": (with_rows(lambda X, y: (X[:, :10], y)), "data of seed 8100"),
     "three splits": (lambda seed: problem(8100 + (seed - 8100) % 3), "data of seed 8103"),
     "another start": (with_field("w0", lambda p: p.w0 + 1), "w0 of seed 8100"),
-    "weighted clients": (
-        with_field("client_weights", lambda _: tuple(map(float, range(1, 11)))),
-        "client_weights of seed 8100",
-    ),
-}
-
-FUNCTIONS = {
-    "losses": lambda p: lambda w, batch: 2 * p.losses(w, batch),
-    "metrics": lambda p: lambda w, everything: {**p.metrics(w, everything)},
 }
 
 
@@ -131,10 +113,9 @@ def test_other_data_are_said(edit):
     assert f"data: problem.{words}" in difference(make_problem=make_problem)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_another_function_of_the_problem_is_said(name):
-    make_problem = with_field(name, FUNCTIONS[name])
-    assert f"code: problem.{name}" in difference(make_problem=make_problem)
+def test_another_function_of_the_problem_is_said():
+    doubled = with_field("losses", lambda p: lambda w, batch: 2 * p.losses(w, batch))
+    assert "code: problem.losses" in difference(make_problem=doubled)
 
 
 UNEDITED = {
@@ -196,10 +177,8 @@ def test_a_run_without_an_edit_is_loaded(page, capsys):
 REPLACED = {
     "a method": (fedlib.FedSGM, "round"),
     "a method that was inherited": (fedlib.FedSGM, "draw"),
-    "a method of an ingredient": (RandK, "__call__"),
-    "a loader of data": (data, "breast_cancer"),
     "a function that the library calls": (fedlib.algorithms.fedsgm, "check_work"),
-    "the problem of a study": (workshop_runs, "neyman_pearson"),
+    "the problem of a study": (workshop_runs, "breast_cancer"),
 }
 
 
