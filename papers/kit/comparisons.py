@@ -55,16 +55,16 @@ def note(study: str, profile: str, total: int, findings: Mapping[str, Finding]) 
     """Keep what was found of some of a profile's runs, of which there are `total`."""
     version = versions()
     commit = f"{version['commit']}{' with changes' if version['dirty'] else ''}"
-    newest: Entry = {"date": version["date"], "commit": commit, "total": total, "runs": {}}
+    about = {"date": version["date"], "commit": commit, "total": total}
     with archive.exclusive(store.results_dir()):
         studies = read()
-        earlier = studies.get(named(study, profile), [])
-        if earlier and _is_of(earlier[0], newest):
-            newest["runs"] = earlier.pop(0)["runs"]
-        newest["runs"] |= {name: list(finding) for name, finding in findings.items()}
-        newest["runs"] = dict(sorted(newest["runs"].items()))
-        kept = [_without(entry, newest["runs"], total) for entry in earlier]
-        studies[named(study, profile)] = [newest, *filter(None, kept)]
+        entries = studies.setdefault(named(study, profile), [])
+        if not entries or not about.items() <= entries[0].items():
+            entries.insert(0, {**about, "runs": {}})
+        runs = entries[0]["runs"] | {name: list(finding) for name, finding in findings.items()}
+        entries[0]["runs"] = dict(sorted(runs.items()))
+        earlier = [_without(entry, runs, total) for entry in entries[1:]]
+        entries[1:] = filter(None, earlier)
         write_json(path(), NOTES.sealed({"studies": dict(sorted(studies.items()))}))
 
 
@@ -103,12 +103,6 @@ def mark(study: str, profile: str, run: str) -> str:
     """The start of the digest of a stored run; empty if there is none."""
     run_file = store.stored_path(study, profile, run)
     return archive.summary(run_file)["digest"][:16] if archive.exists(run_file) else ""
-
-
-def _is_of(entry: Entry, newest: Entry) -> bool:
-    """Whether two comparisons are of one day and one commit."""
-    when = ("date", "commit", "total")
-    return "runs" in entry and all(entry[name] == newest[name] for name in when)
 
 
 def _without(entry: Entry, runs: Mapping[str, Any], total: int) -> Entry | None:

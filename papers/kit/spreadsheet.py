@@ -27,15 +27,16 @@ def to_csv(profiles: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     Raises ValueError for a label that would not be read back as it was.
     """
     rows = []
+    labels: dict[str, str] = {}
     for profile, numbers in profiles.items():
         for name, number in numbers.items():
-            labels = {label: label_text(value) for label, value in number["labels"].items()}
+            texts = {label: label_text(value) for label, value in number["labels"].items()}
+            labels |= texts
             seeds = ["nan" if x is None else repr(x) for x in number["per_seed"]]
             row = {**number, "seeds": len(seeds), "per_seed": " ".join(seeds)}
-            rows.append({"profile": profile, "name": name, **row, **labels})
-    table = pd.DataFrame(rows).drop(columns="labels")
-    labels = table.columns.drop([*START, *END])
-    return str(table[[*START, *labels, *END]].to_csv(index=False, lineterminator="\n"))
+            rows.append({"profile": profile, "name": name, **row, **texts})
+    table = pd.DataFrame(rows, columns=[*START, *labels, *END])
+    return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def label_text(value: Label) -> str:
