@@ -67,8 +67,8 @@ def test_dots_and_blanks_do_no_harm_and_what_lacks_a_value_is_dropped():
 def test_test_rows_are_scaled_with_the_training_statistics():
     train = frame(4)
     test = frame(3)
-    before = adult.prepared(train, test).test.X[:, 0]
+    ages = adult.prepared(train, test).test.X[:, 0]
     test["age"] += 1000
-    after = adult.prepared(train, test).test.X[:, 0]
+    moved = adult.prepared(train, test).test.X[:, 0]
     std = train["age"].std(ddof=0)
-    near((after - before).tolist(), [1000 / std] * 6, rel=1e-4)
+    near((moved - ages).tolist(), [1000 / std] * 6, rel=1e-4)

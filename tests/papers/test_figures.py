@@ -139,9 +139,10 @@ def stored_of(study, profile="full"):
 
 
 def faults(study, name, shown):
-    """What is wrong with a figure, by the way in which it is seen; and how many words are told."""
+    """What is wrong with a figure, by the way in which it is seen: sentences."""
     stored = stored_of(study, shown.profile)
-    figure, frame = shown.drawn.figure, shown.frame
+    figure = shown.drawn.figure
+    frame = shown.frame
     by_way = {"values": [], "labels": [], "artists": [], "words": []}
     if "run" in frame:
         by_way["labels"] = stored_values.mislabelled(stored, frame)
@@ -152,7 +153,7 @@ def faults(study, name, shown):
     compared, pairs, by_way["words"] = exchanged(NamedRuns(stored), labelled(stored, shown))
     if compared < 0.6 * pairs:
         by_way["words"].append("give labels that say what a run is")
-    return {way: sentences for way, sentences in by_way.items() if sentences}
+    return {check: sentences for check, sentences in by_way.items() if sentences}
 
 
 def labelled(stored, shown):
@@ -200,16 +201,16 @@ def test_exchanged_labels_are_noticed(study, name, words, instead, way):
 
 def wrong_rows(study, table):
     """Rows of a table whose titles fit better exchanged; how many rows have a known run."""
-    best, wrong = 0, []
+    best = 0
+    wrong = []
     for profile in ("full", store.PAPER):
         if not store.read_numbers(study, profile):
             continue
         stored = stored_of(study, profile)
-        rows = stored_values.shown_rows(stored, table)
-        restated = RESTATED.get(study, ())
-        series = [
-            ("", title, runs) for title, runs in rows if runs and not title.startswith(restated)
-        ]
+        series = []
+        for title, runs in stored_values.shown_rows(stored, table):
+            if runs and not title.startswith(RESTATED.get(study, ())):
+                series.append(("", title, runs))
         if len(series) > best:
             best = len(series)
             _, _, wrong = exchanged(NamedRuns(stored), series)
@@ -229,8 +230,8 @@ def test_a_row_of_a_table_has_the_values_of_the_run_that_its_title_names(name):
 @pytest.mark.parametrize("name", ["np_protocol", "cmoo_pairs", "cartpole", "fw_tables"])
 def test_exchanged_titles_of_rows_are_noticed(name):
     table = max(executed(name).tables, key=lambda table: wrong_rows(name, table)[1])
-    first, *others, last = table.index
-    assert wrong_rows(name, table.set_axis([last, *others, first]))[0]
+    top, *middle, bottom = table.index
+    assert wrong_rows(name, table.set_axis([bottom, *middle, top]))[0]
 
 
 @drawing(DRAWING)
@@ -249,8 +250,8 @@ def test_hard_and_soft_switching_have_their_colours(name):
 @pytest.mark.parametrize("name", EDITS)
 def test_a_reader_changes_a_figure_in_its_cell(name):
     figure, words, instead = EDITS[name]
-    before = plot.figure_data(figures_of(name)[figure].drawn.figure)
-    after = plot.figure_data(
+    usual = plot.figure_data(figures_of(name)[figure].drawn.figure)
+    changed = plot.figure_data(
         changed_figure(
             name,
             figure,
@@ -258,4 +259,4 @@ def test_a_reader_changes_a_figure_in_its_cell(name):
             instead,
         ).drawn.figure
     )
-    assert not after.equals(before)
+    assert not changed.equals(usual)

@@ -120,18 +120,18 @@ def test_every_stored_part_is_compared(small, tmp_path):
     assert compare(small, "hard", spec, trace).wrong == []
     loose.change(tmp_path / "np_workshop" / "full" / "hard.json", spoil_all)
     sentences = compare(small, "hard", spec, trace).wrong
-    parts = ("g", "sigma", "bits_up", "model", "output")
-    assert len(sentences) == len(parts)
-    for part in parts:
-        assert f"{part} must" in " ".join(sentences)
+    names = ("g", "sigma", "bits_up", "model", "output")
+    assert len(sentences) == len(names)
+    for name in names:
+        assert f"{name} must" in " ".join(sentences)
 
 
 def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
     loose.spread("np_workshop")
     (tmp_path / "np_workshop" / "full" / "hard.json").unlink()
     assert main(["reproduce", "np_workshop"]) == 1
-    said = "np_workshop: hard not stored as declared; --missing stores them"
-    assert said in capsys.readouterr().out
+    sentence = "np_workshop: hard not stored as declared; --missing stores them"
+    assert sentence in capsys.readouterr().out
     assert main(["reproduce", "np_workshop", "--runs", "soft"]) == 0
 
 

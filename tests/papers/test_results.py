@@ -155,5 +155,5 @@ def test_data_that_are_not_there_are_one_sentence(capsys, tmp_path, monkeypatch)
     runs.problem.cache_clear()
     words = ["reproduce", "fairness", "--device", "cpu", "--missing"]
     assert main(words) == 2
-    said = capsys.readouterr().err
-    assert re.search(r"(?m)^adult: adult\.data is not in .*FEDLIB_DATA", said)
+    message = capsys.readouterr().err
+    assert re.search(r"(?m)^adult: adult\.data is not in .*FEDLIB_DATA", message)

@@ -159,12 +159,12 @@ def test_a_verdict_says_what_a_page_lacks(study, claim):
     complete = judged_on(configs)
     assert complete.verdict == "not judged" or complete == claim.worded(claim.rule(numbers))
     name = claim.runs[0]
-    others = {run: configs[run] for run in configs if run != name}
-    lacking = judged_on(others)
+    remaining = {run: configs[run] for run in configs if run != name}
+    lacking = judged_on(remaining)
     assert lacking.verdict == "not judged"
     assert name in lacking.reason
     shorter = {**configs[name], "rounds": configs[name]["rounds"] - 1}
-    assert judged_on({**others, name: shorter}).verdict == "not judged"
+    assert judged_on({**remaining, name: shorter}).verdict == "not judged"
 
 
 def larger(trace):
