@@ -45,6 +45,7 @@ recompute = False  # compute even what is stored
 
 # %% tags=["hide-input"]
 from functools import partial
+from itertools import product
 
 import numpy as np
 import seaborn as sns
@@ -131,6 +132,11 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
+def batch(split, b):
+    """The batch of a client or, where features are split, of all clients, in words."""
+    return f"B = {b if split == 'samples' else page.clients * b}"
+
+
 shown = sorted(page.batches)
 looks = [r for r in LOOKS if r <= page.rounds]
 costs = {f"cost_{r}": f"t = {r}" for r in looks}
@@ -157,19 +163,16 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-rows = {f"Algorithm 3, B = {page.params['clients'] * b}": f"features_ssca_B{b}" for b in shown}
-rows |= {f"SGD, B = {page.params['clients'] * b}": f"features_sgd_B{b}" for b in shown}
+rows = {f"Algorithm 3, {batch('features', b)}": f"features_ssca_B{b}" for b in shown}
+rows |= {f"SGD, {batch('features', b)}": f"features_sgd_B{b}" for b in shown}
 report.runs_table(page, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"})
 
 # %% [markdown]
 # The cost of SSCA minus that of SGD, for both splits:
 
 # %% tags=["hide-input"]
-apart = {
-    f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_minus_sgd"
-    for s in ("samples", "features")
-    for b in shown
-}
+cells = list(product(("samples", "features"), shown))
+apart = {f"{split}, {batch(split, b)}": f"{split}_ssca_B{b}_minus_sgd" for split, b in cells}
 apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_minus_sgd2" for b in shown}
 report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 
@@ -177,9 +180,7 @@ report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 # The cost of SSCA with features split minus that with samples split, from the same start:
 
 # %% tags=["hide-input"]
-both = {
-    f"B = {b} and {page.params['clients'] * b}": f"features_ssca_B{b}_minus_samples" for b in shown
-}
+both = {f"B = {b} and {page.clients * b}": f"features_ssca_B{b}_minus_samples" for b in shown}
 report.runs_table(page, both, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
@@ -209,12 +210,8 @@ report.runs_table(page, apart, costs | {"area": "mean over rounds"})
 # of all hidden cells.
 
 # %% tags=["hide-input"]
-kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
-rows = {
-    f"{x}, B = {b if 'samples' in method else page.params['clients'] * b}": f"{method}_B{b}"
-    for x, method in kinds.items()
-    for b in shown
-}
+kinds = {"samples": "Algorithm 1", "features": "Algorithm 3"}
+rows = {f"{kinds[split]}, {batch(split, b)}": f"{split}_ssca_B{b}" for split, b in cells}
 report.runs_table(
     page, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}
 )
@@ -227,11 +224,7 @@ report.runs_table(
 # of the cost earlier, but later than SGD with two steps on half of the batch.
 
 # %% tags=["hide-input"]
-less = {
-    f"{split} split, B = {b}": f"later_{split}_ssca_B{b}_minus_sgd"
-    for split in ("samples", "features")
-    for b in shown
-}
+less = {f"{split} split, B = {b}": f"later_{split}_ssca_B{b}_minus_sgd" for split, b in cells}
 less |= {
     f"samples split, B = {b}, against SGD with E = 2": f"later_samples_ssca_B{b}_minus_sgd2"
     for b in shown
@@ -302,9 +295,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 bias = {
-    f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_minus_plain"
-    for s in ("samples", "features")
-    for b in shown
+    f"{split}, {batch(split, b)}": f"{split}_ssca_B{b}_debiased_minus_plain" for split, b in cells
 }
 report.runs_table(page, bias, costs | {"area": "mean over rounds"})
 
