@@ -132,19 +132,21 @@ def null_data(trace: Trace, tolerance: float) -> Iterator[Row]:
 
 
 def at_best_steps(traces: Traces, usual: Defaults, tolerance: float) -> dict[str, Trace]:
-    """Each method at its best step size: both ways of switching, and every penalty."""
+    """Each method at its best step size, by run: both ways of switching, and every penalty."""
     kinds: list[Labels] = [{"switch": mode} for mode in MODES]
     kinds += [{**PENALTY, "rho": rho} for rho in sweep(traces, usual, "rho", **PENALTY)]
     best = {}
     for labels in kinds:
         steps = sweep(traces, usual, "lr", **labels)
-        best[name_of(labels, usual)] = steps[curves.tuned(steps, tolerance)]
+        step = curves.tuned(steps, tolerance)
+        best[name_of({**labels, "lr": step}, usual)] = steps[step]
     return best
 
 
 def best_settings(best: Traces, tolerance: float) -> Iterator[Row]:
     """Each method at its best step size: the step size, late values, and how often it is right."""
-    bound = GOOD * best["soft"].late("f")
+    soft = next(run for run in best.values() if labels_of(run).get("switch") == "soft")
+    bound = GOOD * soft.late("f")
     flags = []
     for trace in best.values():
         labels = {k: x for k, x in labels_of(trace).items() if k in ("method", "switch", "rho")}
