@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG, f"{self.prog}: {message}; see --help.\n")
 
 
-def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
+def carried_out(work: Callable[[], int], program: str, after_stop: str) -> int:
     """The exit status of `work`; what stops it ends in one sentence on stderr.
 
     `after_stop` says what becomes of work that Ctrl-C has stopped. Errors whose text is no sentence
@@ -52,7 +52,7 @@ def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
         status = work()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print(f"{who}: stopped; {after_stop}.", file=sys.stderr)
+        print(f"{program}: stopped; {after_stop}.", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:  # who read the output, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would try again
@@ -67,52 +67,57 @@ def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    whole = Parser(prog="papers", description=__doc__)
-    whole.add_argument("--version", action="version", version=f"%(prog)s of fedlib {__version__}")
-    commands = whole.add_subparsers(dest="command", required=True)
+    papers_parser = Parser(prog="papers", description=__doc__)
+    version = f"%(prog)s of fedlib {__version__}"
+    papers_parser.add_argument("--version", action="version", version=version)
+    commands = papers_parser.add_subparsers(dest="command", required=True)
     _that_compute(commands)
     _that_look(commands)
-    return whole
+    return papers_parser
 
 
 def _that_compute(commands: argparse._SubParsersAction[Parser]) -> None:
-    one = commands.add_parser(
+    reproduce = commands.add_parser(
         "reproduce",
         help="compute a study's runs again and compare them with the stored ones",
         description="Compute a study's runs again, compare them with the stored ones, and note "
         "in results/recheck.json how far they agree. No run changes but with --store or --missing. "
         "Status 1 if a run differs or is not stored.",
     )
-    one.add_argument("study", help="its name, or all")
-    one.add_argument("--profile", default="full")
-    one.add_argument("--device", default="auto")
-    kept = one.add_mutually_exclusive_group()
-    kept.add_argument("--store", action="store_true", help="replace what is stored, do not compare")
-    kept.add_argument("--missing", action="store_true", help="compute and store only what is not")
-    one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
-    half = one.add_mutually_exclusive_group()
-    half.add_argument("--runs-only", action="store_true", help="derive no numbers")
-    half.add_argument("--numbers-only", action="store_true", help="compute nothing")
-    two = commands.add_parser(
+    reproduce.add_argument("study", help="its name, or all")
+    reproduce.add_argument("--profile", default="full")
+    reproduce.add_argument("--device", default="auto")
+    stored = reproduce.add_mutually_exclusive_group()
+    stored.add_argument(
+        "--store", action="store_true", help="replace what is stored, do not compare"
+    )
+    stored.add_argument("--missing", action="store_true", help="compute and store only what is not")
+    reproduce.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
+    steps = reproduce.add_mutually_exclusive_group()
+    steps.add_argument("--runs-only", action="store_true", help="derive no numbers")
+    steps.add_argument("--numbers-only", action="store_true", help="compute nothing")
+    runs = commands.add_parser(
         "runs", help="runs that are not stored as their paper has them, and their cost"
     )
-    two.add_argument("study", nargs="?", default="all", help="its name; all if none")
-    two.add_argument("--profile", default=PAPER)
-    two.add_argument("--json", action="store_true", help="as Snakefile reads it")
-    three = commands.add_parser("recheck", help="recompute a sample of the stored runs")
-    three.add_argument("study", nargs="*", help="of these studies; of all if none")
-    three.add_argument("--seconds", type=float, default=60.0, help="how long, about")
+    runs.add_argument("study", nargs="?", default="all", help="its name; all if none")
+    runs.add_argument("--profile", default=PAPER)
+    runs.add_argument("--json", action="store_true", help="as Snakefile reads it")
+    recheck = commands.add_parser("recheck", help="recompute a sample of the stored runs")
+    recheck.add_argument("study", nargs="*", help="of these studies; of all if none")
+    recheck.add_argument("--seconds", type=float, default=60.0, help="how long, about")
     today = int(time.strftime("%Y%m%d"))
-    three.add_argument("--seed", type=int, default=today, help="of the draw; the date if none")
+    recheck.add_argument("--seed", type=int, default=today, help="of the draw; the date if none")
 
 
 def _that_look(commands: argparse._SubParsersAction[Parser]) -> None:
-    zero = commands.add_parser("claims", help="one line a claim, from stored runs")
-    zero.add_argument("--store", action="store_true", help="write papers/verdicts.json")
-    zero.add_argument("--csv", metavar="FILE", help="write one row for each part of each claim")
-    two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
-    two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
-    two.add_argument("second", help="as first")
+    claims = commands.add_parser("claims", help="one line a claim, from stored runs")
+    claims.add_argument("--store", action="store_true", help="write papers/verdicts.json")
+    claims.add_argument("--csv", metavar="FILE", help="write one row for each part of each claim")
+    compare = commands.add_parser(
+        "compare", help="two runs, and what differs in their configuration"
+    )
+    compare.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
+    compare.add_argument("second", help="as first")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -120,54 +125,67 @@ def main(arguments: list[str] | None = None) -> int:
     return carried_out(lambda: carry_out(parser().parse_args(arguments)), "papers", AFTER_STOP)
 
 
-def carry_out(given: argparse.Namespace) -> int:
+def carry_out(options: argparse.Namespace) -> int:
     """Run the command of a command line."""
-    if isinstance(getattr(given, "study", None), str):
-        checks.one_of(given.command, "study", given.study, [*papers.STUDIES, "all"])
-    if given.command == "compare":
+    if isinstance(getattr(options, "study", None), str):
+        checks.one_of(options.command, "study", options.study, [*papers.STUDIES, "all"])
+    if options.command == "compare":
         from papers.compare import compare  # here and below: help needs none of it
 
-        print(compare(given.first, given.second))
-    elif given.command == "runs":
-        studies = chosen(given.study)
-        if given.json:
-            print(json.dumps(run_groups.to_do(studies, given.profile)))
+        print(compare(options.first, options.second))
+    elif options.command == "runs":
+        studies = chosen(options.study)
+        if options.json:
+            print(json.dumps(run_groups.to_do(studies, options.profile)))
         else:
-            print("\n".join(run_groups.listed(studies, given.profile)))
-    elif given.command == "claims":
-        if given.store:
-            check_checkout()
-        judged = papers.all_outcomes()
-        list_claims(judged)
-        if given.store:
-            text = json.dumps(papers.verdicts(judged), indent=1, ensure_ascii=False)
-            atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
-        if given.csv:
-            table = parts.all_parts(papers.all_claims(), judged)
-            parts.write_csv(table, Path(given.csv))
-            print(f"{len(table)} parts in {given.csv}")
-    elif given.command == "recheck":
-        for name in given.study:
+            print("\n".join(run_groups.listed(studies, options.profile)))
+    elif options.command == "claims":
+        judge(options.store, options.csv)
+    elif options.command == "recheck":
+        for name in options.study:
             checks.one_of("recheck", "study", name, papers.STUDIES)
         from papers.kit.reproduce import recheck
 
-        return recheck(papers.STUDIES, given.study, given.seconds, given.seed)
-    elif given.numbers_only:
-        for study in chosen(given.study):
-            found = study.settle(given.profile)
-            say_numbers(study.name, "computed nothing", found)
-    elif given.store or given.missing:
-        options = {"device": given.device, "recompute": given.store, "runs": given.runs}
-        for study in chosen(given.study):
-            found = study.reproduce(given.profile, **options, settle=not given.runs_only)
-            say_numbers(study.name, f"stored the runs {given.runs}", found)
+        return recheck(papers.STUDIES, options.study, options.seconds, options.seed)
+    else:
+        results = [reproduce(study, options) for study in chosen(options.study)]
+        return int(not all(results))
+    return 0
+
+
+def judge(store: bool, csv: str | None) -> None:
+    """Print all verdicts; store them, or write the table of all parts, where that is asked for."""
+    if store:
+        check_checkout()
+    judged = papers.all_outcomes()
+    list_claims(judged)
+    if store:
+        text = json.dumps(papers.verdicts(judged), indent=1, ensure_ascii=False)
+        atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
+    if csv:
+        table = parts.all_parts(papers.all_claims(), judged)
+        parts.write_csv(table, Path(csv))
+        print(f"{len(table)} parts in {csv}")
+
+
+def reproduce(study: Study, options: argparse.Namespace) -> bool:
+    """Store or compare the runs of a study; whether those that were compared are equal."""
+    if options.numbers_only:
+        say_numbers(study.name, "computed nothing", study.settle(options.profile))
+    elif options.store or options.missing:
+        numbers = study.reproduce(
+            options.profile,
+            device=options.device,
+            recompute=options.store,
+            runs=options.runs,
+            settle=not options.runs_only,
+        )
+        say_numbers(study.name, f"stored the runs {options.runs}", numbers)
     else:
         from papers.kit.reproduce import check_study
 
-        options = {"runs": given.runs, "device": given.device}
-        equal = [check_study(one, given.profile, **options) for one in chosen(given.study)]
-        return int(not all(equal))
-    return 0
+        return check_study(study, options.profile, runs=options.runs, device=options.device)
+    return True
 
 
 def check_checkout() -> None:
@@ -189,8 +207,8 @@ def say_numbers(name: str, done: str, numbers: Mapping[str, object] | None) -> N
     if numbers is None:
         print(f"{name}: {done}; its numbers are derived when all its runs are stored")
     else:
-        place = os.path.relpath(results_dir() / f"{name}.json")
-        print(f"{name}: {len(numbers)} numbers stored in {place}")
+        path = os.path.relpath(results_dir() / f"{name}.json")
+        print(f"{name}: {len(numbers)} numbers stored in {path}")
 
 
 def list_claims(judged: Mapping[str, Mapping[str, Outcome]]) -> None:

@@ -55,42 +55,51 @@ def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison
         for a run that is not stored (with the nearest name), a damaged file, or two runs without
         a common metric.
     """
-    names, (a, b) = ("first", "second"), (find(first, "first"), find(second, "second"))
+    a = find(first, "first")
+    b = find(second, "second")
     if not a.metrics.keys() & b.metrics.keys():
         has = f"first has {', '.join(a.metrics)}, second has {', '.join(b.metrics)}"
         raise ValueError(f"compare: the runs must share a metric, got none; {has}.")
+    names = ["first", "second"]
+    entries_a = entries_of(a)
+    entries_b = entries_of(b)
+    entries = {}
+    for key in entries_a | entries_b:
+        if entries_a.get(key) != entries_b.get(key):
+            entries[key] = [str(entries_a.get(key, "-")), str(entries_b.get(key, "-"))]
     paired = sorted(a.seeds) == sorted(b.seeds)
-    values = finals(a), finals(b)
-    rows = {k: beside(x, values[1][k], paired) for k, x in values[0].items() if k in values[1]}
+    values_of_b = finals(b)
+    rows = {
+        name: beside(values, values_of_b[name], paired)
+        for name, values in finals(a).items()
+        if name in values_of_b
+    }
     columns = [*names, f"difference, {'paired by seed' if paired else 'seeds apart'}"]
-    entries = entries_of(a), entries_of(b)
-    keys = [k for k in entries[0] | entries[1] if entries[0].get(k) != entries[1].get(k)]
-    table = {k: [str(e.get(k, "-")) for e in entries] for k in keys}
     return Comparison(
-        pd.DataFrame.from_dict(table, orient="index", columns=names),
+        pd.DataFrame.from_dict(entries, orient="index", columns=names),
         pd.DataFrame.from_dict(rows, orient="index", columns=columns),
     )
 
 
-def find(what: str | Path | Trace, argument: str) -> Trace:
+def find(run: str | Path | Trace, argument: str) -> Trace:
     """The run that is meant; else one sentence with the nearest name."""
-    checks.value("compare", argument, what, str | Path | Trace)
-    if isinstance(what, Trace):
-        return what
-    if str(what).endswith(".json"):
-        return Trace.load(Path(what))
-    place, _, profile = str(what).partition("@")
-    study, _, run = place.partition("/")
-    if study not in STUDIES or not run:
-        named = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
-        raise ValueError(checks.sentence("compare", argument, "name a run", str(what), named))
-    path = store.run_path(study, profile or "full", run)
-    there = archive.names(path.parent) - {"numbers"}
-    if run not in there:
+    checks.value("compare", argument, run, str | Path | Trace)
+    if isinstance(run, Trace):
+        return run
+    if str(run).endswith(".json"):
+        return Trace.load(Path(run))
+    location, _, profile = str(run).partition("@")
+    study, _, name = location.partition("/")
+    if study not in STUDIES or not name:
+        hint = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
+        raise ValueError(checks.sentence("compare", argument, "name a run", str(run), hint))
+    path = store.run_path(study, profile or "full", name)
+    stored = archive.names(path.parent) - {"numbers"}
+    if name not in stored:
         rule = f"name a stored run of {study}"
         make = f"`papers reproduce {study} --profile {profile or 'full'} --missing` makes them"
-        hint = nearest(run, there) if there else make
-        raise ValueError(checks.sentence("compare", argument, rule, run, hint))
+        hint = nearest(name, stored) if stored else make
+        raise ValueError(checks.sentence("compare", argument, rule, name, hint))
     return store.to_trace(store.read_run(path))
 
 
@@ -108,10 +117,12 @@ def finals(trace: Trace) -> dict[str, np.ndarray]:
     Of a stored run the bits too.
     """
     order = np.argsort(trace.seeds)
-    found = {k: x[order, -1] for k, x in trace.metrics.items()}
-    bits = trace.config.get("bits", {})
-    found |= {f"{k} a round": np.full(len(order), v) for k, v in bits.items()}
-    return found | {f"{k} a round": x[order].mean(1) for k, x in trace.info.items()}
+    values = {name: x[order, -1] for name, x in trace.metrics.items()}
+    for name, bits in trace.config.get("bits", {}).items():
+        values[f"{name} a round"] = np.full(len(order), bits)
+    for name, x in trace.info.items():
+        values[f"{name} a round"] = x[order].mean(axis=1)
+    return values
 
 
 def beside(x: np.ndarray, y: np.ndarray, paired: bool) -> list[str]:
@@ -120,5 +131,5 @@ def beside(x: np.ndarray, y: np.ndarray, paired: bool) -> list[str]:
     With an interval where both have the same seeds: what a seed does to both cancels.
     """
     apart = mean(y - x) if paired else exact(y.mean() - x.mean())
-    found = mean(x), mean(y), apart
-    return [f"{n.value:.6g}" if n.low == n.high else n.text() for n in found]
+    numbers = (mean(x), mean(y), apart)
+    return [f"{n.value:.6g}" if n.low == n.high else n.text() for n in numbers]

@@ -25,26 +25,28 @@ SHADES: dict[Verdict, str] = {
 
 def standings() -> dict[str, Counter[Verdict]]:
     """How many claims of every paper, and of this book, have which verdict."""
-    found = {paper: Counter[Verdict]() for paper in PAPERS}
+    counts = {paper: Counter[Verdict]() for paper in PAPERS}
     for study, claim in all_claims():
-        found[claim.paper][study.evaluate(claim).verdict] += 1
-    return found
+        counts[claim.paper][study.evaluate(claim).verdict] += 1
+    return counts
 
 
-def draw(fig: plot.Figure, found: Mapping[str, Counter[Verdict]]) -> None:
+def draw(fig: plot.Figure, counts: Mapping[str, Counter[Verdict]]) -> None:
     """A bar for each paper, with a part for each verdict."""
     bars = fig.subplots()
-    left = [0] * len(found)
+    left = [0] * len(counts)
     for verdict, shade in SHADES.items():
-        lengths = [verdicts[verdict] for verdicts in found.values()]
+        lengths = [verdicts[verdict] for verdicts in counts.values()]
         if not any(lengths):
             continue
-        made: Any = bars.barh(range(len(found)), lengths, 0.6, left=left, color=shade)
-        made.set_label(verdict)
-        bars.bar_label(made, [str(n or "") for n in lengths], label_type="center", color="white")
+        container: Any = bars.barh(range(len(counts)), lengths, 0.6, left=left, color=shade)
+        container.set_label(verdict)
+        bars.bar_label(
+            container, [str(n or "") for n in lengths], label_type="center", color="white"
+        )
         left = [a + b for a, b in zip(left, lengths, strict=True)]
     bars.set_xlabel("claims")
-    bars.set_yticks(range(len(found)), [PAPERS[paper] for paper in found])
+    bars.set_yticks(range(len(counts)), [PAPERS[paper] for paper in counts])
     bars.invert_yaxis()
     bars.tick_params(axis="y", length=0)
     bars.grid(visible=False)
