@@ -103,9 +103,9 @@ def gram_matrix(rows: Float[Tensor, "M d"]) -> Gram:
 
 def inner_products(
     x: Float[Tensor, "*rows d"],
-    y: Float[Tensor, "*rows d"],
+    y: Float[Tensor, "*#rows d"],
 ) -> Float[Tensor, "*rows"]:
-    """The inner products of vectors, added so that few digits are lost.
+    """The inner products of rows `x` with rows `y` or one vector `y`, which lose few digits.
 
     Slacks are small differences of large inner products. For several runs together, `@` becomes a
     batched product, which adds one entry after another: in float32, the product of 100,000 entries
