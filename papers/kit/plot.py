@@ -24,6 +24,7 @@ import pandas as pd
 from papers.kit.display import in_notebook, write_figure
 from papers.kit.numbers import mean
 from papers.kit.packages import to_install
+from papers.kit.parameters import nearest
 from papers.kit.quantities import labels_in
 
 if TYPE_CHECKING:
@@ -243,6 +244,10 @@ def over_seeds(
     One row for each metric, run and round, with `metric`, `round`, `mean`, `low`, `high`, `curve`
     (a number for the metric and run), and the columns of `frame` that are constant in each run.
     """
+    for metric in metrics:
+        if metric not in frame:
+            rule = f"a metric must be a column of the frame, got {metric!r}"
+            raise ValueError(f"over_seeds: {rule}; {nearest(metric, frame.columns)}.")
     labels = labels_in(frame).drop(columns=list(metrics), errors="ignore")
     tables = []
     by_round = frame.sort_values("round", kind="stable").groupby(["run", "round"], sort=False)

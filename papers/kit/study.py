@@ -20,7 +20,7 @@ from fedlib.run import resolve_device
 from papers.kit import archive, comparisons, edits, quantities, snapshot, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.health import Config, Evidence, HealthChecks, first_fit, of_run, seeds_of
-from papers.kit.parameters import checked, requested
+from papers.kit.parameters import checked, nearest, requested
 from papers.kit.quantities import Label, Quantities
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
@@ -481,10 +481,23 @@ class Page:
 
         With the study's `defaults`, only the runs that differ from them in the labels of `vary`, or
         have the values of `fixed`; see `quantities.chosen`.
+
+        A label that the study has in none of its runs is refused.
         """
         if defaults is None:
             return quantities.curves(self.traces)
+        self.check_labels((*vary, *fixed), defaults)
         return quantities.curves(quantities.chosen(self.traces, vary, defaults, **fixed))
+
+    def check_labels(self, labels: Iterable[str], defaults: quantities.Defaults) -> None:
+        """Refuse a label that neither the defaults nor a run of the full profile has."""
+        known = dict.fromkeys(defaults)
+        for spec in self.study.specs(self.study.resolve("full")).values():
+            known |= dict.fromkeys(spec.labels)
+        for label in labels:
+            if label not in known:
+                rule = f"a label must be one of the study's, got {label!r}"
+                raise ValueError(f"{self.study.name}.curves: {rule}; {nearest(label, known)}.")
 
     @property
     def health(self) -> dict[str, str]:

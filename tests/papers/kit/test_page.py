@@ -34,6 +34,13 @@ def test_a_changed_algorithm_changes_its_run_alone_and_is_said(page, capsys):
     assert page.numbers["soft.f"].value == page.numbers["soft_lr0.1.f"].value
 
 
+def test_curves_by_a_label_that_no_run_has_are_refused_with_the_nearest(page):
+    page.run()
+    words = "np_workshop.curves: a label must be one of the study's, got 'swich'; nearest: switch."
+    refuses(words, page.curves, ["swich"], {"switch": None})
+    refuses(words, page.curves, [], {"switch": None}, swich="hard")
+
+
 def test_a_run_that_the_study_does_not_have_is_refused(page):
     algorithm = STUDY.specs(page.params)["soft"].algorithm
     refuses("np_workshop.run: name must be *got 'sofft'", page.run, sofft=algorithm)

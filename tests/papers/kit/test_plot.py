@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from papers.kit import plot
 from papers.kit.plot import COLUMNS, figure_data
+from tests.helpers.expect import refuses
 
 
 def table_of(draw):
@@ -110,6 +111,11 @@ def test_means_over_seeds_are_those_of_pandas_where_all_seeds_have_a_number():
         assert curve["run"].nunique() == 1
     reach = plot.over_seeds(frame, {"f": "loss"}, around=None).set_index(["run", "round"])
     assert reach.loc[("long", 2), ["low", "high"]].tolist() == pytest.approx([1 / 3, 1])
+
+
+def test_a_metric_that_the_frame_has_not_is_refused():
+    words = "over_seeds: a metric must be a column of the frame, got 'drift'; known: run, lr, "
+    refuses(words, plot.over_seeds, two_runs(), {"f": "loss", "drift": "drift"})
 
 
 def test_a_grid_has_a_band_in_the_colour_of_each_curve_and_brings_its_frame(monkeypatch):
