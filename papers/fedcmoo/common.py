@@ -18,9 +18,7 @@ from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.fedcmoo.standin import DIGITS, standin_pairs
 from papers.kit.claims import Claim
-from papers.kit.numbers import mean
 from papers.kit.plot import COLORS
-from papers.kit.quantities import Label, Row, row
 from papers.kit.rules import Control
 from papers.kit.study import Params
 
@@ -135,23 +133,6 @@ def final(
     end = int(rounds[-1]) if end is None else end
     late = (rounds > (1 - share) * end) & (rounds <= end)
     return np.asarray(trace.metrics[name][:, late].mean(1))
-
-
-def halves_apart(values: Array) -> Array:
-    """Values of one method, those of its first seeds minus those of its last: null data.
-
-    `values` are `[S]` or `[S, T]`. Of three seeds one is in both halves. Fewer give no row.
-    """
-    half = max(2, len(values) // 2) if len(values) > 2 else 0
-    return np.asarray(values[:half] - values[len(values) - half :])
-
-
-def null_rows(measure: str, values: Array, unit: str = "", **labels: Label) -> list[Row]:
-    """The row of `halves_apart` of a method's values, if there are enough of them."""
-    apart = halves_apart(values)
-    if len(apart) == 0:
-        return []
-    return [row(measure, mean(apart, unit), **labels, minus="nothing")]
 
 
 def slice_pairs(pictures: pairs.Pairs, rows: slice) -> pairs.Pairs:

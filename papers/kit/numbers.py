@@ -20,6 +20,18 @@ DIGITS = 6  # that a number is stored with
 LEVEL = 0.95  # of all intervals
 
 
+def first_minus_last(values: Array) -> Array:
+    """Values of the first half of the seeds minus those of the last half: null data.
+
+    `values` are `[S]` or `[S, T]`. Of three seeds one is in both halves. Fewer give no row.
+    """
+    count = len(values)
+    if count < 3:
+        return values[:0]
+    half = max(2, count // 2)
+    return np.asarray(values[:half] - values[count - half :])
+
+
 @dataclass(frozen=True)
 class Number:
     """A measured value with its 95 % interval over seeds.

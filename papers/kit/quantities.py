@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from papers.kit import tables
-from papers.kit.numbers import Number, exact, over_seeds
+from papers.kit.numbers import Number, exact, first_minus_last, mean, over_seeds
 
 if TYPE_CHECKING:
     from papers.kit.store import Spec
@@ -249,6 +249,19 @@ def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.Da
     first_half = rows[:half]
     last_half = rows[-half:].set_index(first_half.index)
     return (first_half - last_half).dropna(axis="columns", how="all")
+
+
+def null_rows(
+    measure: str,
+    values: NDArray[Any],
+    unit: str = "",
+    **labels: Label,
+) -> list[Row]:
+    """The row of `first_minus_last` of a run's values, if there are enough seeds."""
+    apart = first_minus_last(values)
+    if len(apart) == 0:
+        return []
+    return [row(measure, mean(apart, unit), **labels, minus="nothing")]
 
 
 def permuted(values: NDArray[Any]) -> NDArray[Any]:

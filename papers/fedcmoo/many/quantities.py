@@ -6,11 +6,11 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import final, null_rows
+from papers.fedcmoo.common import final
 from papers.fedcmoo.many.runs import DEFAULTS, SETS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean
-from papers.kit.quantities import Quantities, Row, row, run_of
+from papers.kit.quantities import Quantities, Row, null_rows, row, run_of
 from papers.kit.study import Params, Traces
 
 LAST = 0.2  # share of the rounds that a final value averages

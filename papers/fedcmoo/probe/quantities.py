@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import halves_apart
 from papers.fedcmoo.probe.methods import SKETCHES, TRAINED
 from papers.fedcmoo.probe.runs import CURVES, DEFAULTS, GAINS
 from papers.kit import quantities as kit
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, first_minus_last, mean
 from papers.kit.quantities import Labels, Quantities, Row, row
 from papers.kit.study import Params, Traces
 
@@ -79,7 +78,7 @@ def gains(trace: Trace) -> Iterator[Row]:
             trained="method",
             minus="share",
         )
-        nothing = halves_apart(ours)
+        nothing = first_minus_last(ours)
         if len(nothing):
             null = over_rounds(curve, nothing)
             yield row(

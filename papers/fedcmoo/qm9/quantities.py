@@ -9,11 +9,11 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import METHODS, halves_apart, null_rows
+from papers.fedcmoo.common import METHODS
 from papers.fedcmoo.qm9.runs import DEFAULTS, LOSSES
 from papers.kit import quantities as kit
-from papers.kit.numbers import Number, exact, mean
-from papers.kit.quantities import Quantities, Row, row, run_of
+from papers.kit.numbers import Number, exact, first_minus_last, mean
+from papers.kit.quantities import Quantities, Row, null_rows, row, run_of
 from papers.kit.study import Params, Traces
 
 SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
@@ -100,7 +100,7 @@ def largest_gap(ours: Trace, theirs: Trace) -> Array:
 
 def null_gap(trace: Trace) -> Iterator[Row]:
     """The same of a run on its first seeds and on its last: none of fewer than three seeds."""
-    apart = halves_apart(trace.metrics["loss"])
+    apart = first_minus_last(trace.metrics["loss"])
     if len(apart):
         largest = apart[:, trace.rounds > 0].max(1)
         yield row("largest_gap", mean(largest), method="fedcmoo", minus="nothing")

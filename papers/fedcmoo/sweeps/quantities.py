@@ -8,11 +8,11 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import GREY, null_rows
+from papers.fedcmoo.common import GREY
 from papers.fedcmoo.sweeps.runs import DEFAULTS
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
-from papers.kit.quantities import Quantities, Row, row, run_of, sweep
+from papers.kit.quantities import Quantities, Row, null_rows, row, run_of, sweep
 from papers.kit.study import Params, Traces
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on

@@ -27,7 +27,7 @@ from papers.fedfw.cells import (
     run_as_traced,
 )
 from papers.kit.crossings import rounds_to
-from papers.kit.numbers import Number, exact, mean, share
+from papers.kit.numbers import Number, exact, first_minus_last, mean, share
 from papers.kit.quantities import (
     Quantities,
     Query,
@@ -35,6 +35,7 @@ from papers.kit.quantities import (
     chosen,
     labels_of,
     name_of,
+    null_rows,
     row,
     sweep,
 )
@@ -135,14 +136,7 @@ def from_feddr(values: Mapping[str, Mapping[str, Array]], labels: Labels) -> Ite
             feddr = of_feddr[measure]
             gap = mean(by_seed - feddr, "points")
             yield row(measure, gap, **of_method, minus="feddr")
-            if len(feddr) > 2:
-                nothing = mean(first_minus_last(feddr), "points")
-                yield row(measure, nothing, **of_method, minus="nothing")
-
-
-def first_minus_last(values: Array) -> Array:
-    """Null data: the values of the first two seeds minus those of the last two."""
-    return values[:2] - values[-2:]
+            yield from null_rows(measure, feddr, "points", **of_method)
 
 
 def settings_of(trace: Trace, labels: Labels) -> Iterator[Row]:
@@ -180,8 +174,9 @@ def rounds_apart(traces: Traces, cell: Cell) -> Iterator[Row]:
         rounds = rounds_to_share(plain[lam], level)
         augmented_rounds = rounds_to_share(augmented[lam], level)
         differences.append(augmented_rounds - rounds)
-        if len(rounds) > 2:
-            nothing.append(first_minus_last(rounds))
+        null = first_minus_last(rounds)
+        if len(null):
+            nothing.append(null)
     for minus, values in {"fedfw": differences, "nothing": nothing}.items():
         if values:
             by_seed = np.mean(values, axis=0)
