@@ -183,12 +183,11 @@ def bowls(
     dim: int,
     s: float = 0.0,
     samples: int = 0,
-    apart: float = 1.0,
 ) -> Bowls:
-    """A random instance: curvatures in [0.5, 1.5], centres `apart` from a common one."""
+    """A random instance: curvatures in [0.5, 1.5], centres normal around a common one."""
     h = rng.uniform(0.5, 1.5, (clients, dim))
     common = rng.standard_normal(dim)
-    a = common + apart * rng.standard_normal((clients, dim))
+    a = common + rng.standard_normal((clients, dim))
     if samples == 0:
         return Bowls(h, a, s)
     offsets = rng.standard_normal((clients, samples, dim))

@@ -67,19 +67,22 @@ def gaussian_labels(
     W and b are standard normal and shared, v_u = B_u (1, ..., 1) with B_u ~ N(0, 0.5^2). A client
     has 5 (50 + floor(log-normal(4, 2))) rows, and no more than `most`: very unequal numbers.
     """
-    log = LOG_MEAN + LOG_DEVIATION * torch.randn(clients, generator=rng, dtype=torch.float64)
+    normal = torch.randn(clients, generator=rng, dtype=torch.float64)
+    log = LOG_MEAN + LOG_DEVIATION * normal
     drawn = [TIMES * (LEAST + int(z)) for z in log.exp()]
     sizes = drawn if most is None else [min(n, most) for n in drawn]
     centre = SPREAD * torch.randn(clients, generator=rng)
     deviation = torch.arange(1, FEATURES + 1, dtype=torch.float32) ** (-DECAY / 2)
     W = torch.randn(FEATURES, classes, generator=rng)
     b = torch.randn(classes, generator=rng)
-    X = [
-        v + deviation * torch.randn(n, FEATURES, generator=rng)
-        for v, n in zip(centre, sizes, strict=True)
-    ]
-    y = torch.cat([(rows_of_client @ W + b).argmax(1) for rows_of_client in X])
-    return Generated(torch.cat(X), y, tuple(sizes))
+    X = []
+    y = []
+    for v, size in zip(centre, sizes, strict=True):
+        rows = v + deviation * torch.randn(size, FEATURES, generator=rng)
+        outputs = rows @ W + b
+        X.append(rows)
+        y.append(outputs.argmax(1))
+    return Generated(torch.cat(X), torch.cat(y), tuple(sizes))
 
 
 def constrained_synthetic(
@@ -225,7 +228,7 @@ def split_rows(
     clients: int,
     rng: torch.Generator,
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Every client's rows and their numbers, of `wanted` rows of all."""
+    """Every client's rows and their numbers, of `target` rows of all."""
     chosen = torch.arange(len(y))
     if target is not None:
         chosen = torch.randperm(len(y), generator=rng)[:target]

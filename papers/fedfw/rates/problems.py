@@ -134,10 +134,10 @@ def smoothness(problem: Problem, bend: float) -> Tensor:
     return largest
 
 
-def least(problem: Problem, accuracy: float = CERTIFIED) -> Tensor:
+def least(problem: Problem) -> Tensor:
     """The minimizer of F on the set: accelerated projected gradient descent with restarts.
 
-    It stops when the Frank-Wolfe gap, which bounds F(w) - F*, is below `accuracy`.
+    It stops when the Frank-Wolfe gap, which bounds F(w) - F*, is below `CERTIFIED`.
 
     Raises RuntimeError if it never is.
     """
@@ -153,15 +153,16 @@ def least(problem: Problem, accuracy: float = CERTIFIED) -> Tensor:
         if (y - new) @ (new - x) > 0:  # the momentum points uphill
             pace = 1.0
         next_pace = (1 + sqrt(1 + 4 * pace**2)) / 2
-        y = new + (pace - 1) / next_pace * (new - x)
+        momentum = (pace - 1) / next_pace
+        y = new + momentum * (new - x)
         x = new
         pace = next_pace
         if k % 50 == 49:
             g = problem.gradient(x, batch, weight)
             gap = g @ (x - problem.set.lmo(g))
-            if gap <= accuracy:
+            if gap <= CERTIFIED:
                 return x
-    raise RuntimeError(f"least: no gap below {accuracy:g} after {MOST_STEPS} steps.")
+    raise RuntimeError(f"least: no gap below {CERTIFIED:g} after {MOST_STEPS} steps.")
 
 
 def constants(problem: Problem, at: Tensor, bend: float) -> dict[str, Tensor]:

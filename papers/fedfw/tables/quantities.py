@@ -263,7 +263,7 @@ def per_seed(numbers: Quantities, queries: Iterable[Query]) -> Array | None:
     return np.array(values)
 
 
-def rounds_of(column: str, norm: str, minus: str = "fedfw") -> Query:
+def rounds_of(column: str, norm: str, minus: str) -> Query:
     """The rounds of FedFW+ minus those of FedFW in a cell, or null data."""
     return Query.of("rounds", **labels_of_cell(column, norm), method="plus", minus=minus)
 
