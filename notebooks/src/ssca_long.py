@@ -127,7 +127,11 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-still = {k: v for k, v in runs.items() if f"{v}.fall" in numbers}
+still = {
+    f"{words}, B = {B}": f"ssca_{steps}_B{B}"
+    for steps, words in kinds.items()
+    for B in page.batches
+}
 stationary = {"gradient": "gradient at the end", "gradient_share": "share of its start"}
 stationary |= {f"gradient_{third}": f"mean in the {third} third" for third in THIRDS}
 report.runs_table(page, still, stationary | {"fall": "log-log slope in the second half"})

@@ -221,6 +221,7 @@ def wrong_rows(study, table):
 def test_a_row_of_a_table_has_the_values_of_the_run_that_its_title_names(name):
     counts = []
     for table in executed(name).tables:
+        assert len(table) > 0, f"{name}: a table has no row"
         wrong, count = wrong_rows(name, table)
         assert not wrong, f"titles of rows fit better exchanged: {'; '.join(wrong)}"
         counts.append(count)
