@@ -83,7 +83,12 @@ def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison
 
 def find(run: str | Path | Trace, argument: str) -> Trace:
     """The run that is meant; else one sentence with the nearest name."""
-    checks.value("compare", argument, run, str | Path | Trace)
+    checks.value(
+        "compare",
+        argument,
+        run,
+        str | Path | Trace,
+    )
     if isinstance(run, Trace):
         return run
     if str(run).endswith(".json"):
@@ -92,14 +97,30 @@ def find(run: str | Path | Trace, argument: str) -> Trace:
     study, _, name = location.partition("/")
     if study not in STUDIES or not name:
         hint = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
-        raise ValueError(checks.sentence("compare", argument, "name a run", str(run), hint))
+        raise ValueError(
+            checks.sentence(
+                "compare",
+                argument,
+                "name a run",
+                str(run),
+                hint,
+            )
+        )
     path = store.run_path(study, profile or "full", name)
     stored = archive.names(path.parent) - {"numbers"}
     if name not in stored:
         rule = f"name a stored run of {study}"
         make = f"`papers reproduce {study} --profile {profile or 'full'} --missing` makes them"
         hint = nearest(name, stored) if stored else make
-        raise ValueError(checks.sentence("compare", argument, rule, name, hint))
+        raise ValueError(
+            checks.sentence(
+                "compare",
+                argument,
+                rule,
+                name,
+                hint,
+            )
+        )
     return store.to_trace(store.read_run(path))
 
 

@@ -39,7 +39,13 @@ def draw(fig: plot.Figure, counts: Mapping[str, Counter[Verdict]]) -> None:
         lengths = [verdicts[verdict] for verdicts in counts.values()]
         if not any(lengths):
             continue
-        container: Any = bars.barh(range(len(counts)), lengths, 0.6, left=left, color=shade)
+        container: Any = bars.barh(
+            range(len(counts)),
+            lengths,
+            0.6,
+            left=left,
+            color=shade,
+        )
         container.set_label(verdict)
         bars.bar_label(
             container, [str(n or "") for n in lengths], label_type="center", color="white"

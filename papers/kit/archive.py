@@ -169,7 +169,12 @@ def _arrays(path: Path, entry: Mapping[str, Any]) -> Payload:
     if rows is None:
         raise ValueError(_damaged(file.with_suffix(".parquet"), f"no run {path.stem!r}"))
     names = entry["curves"]
-    metrics, info = tables.curves_at(rows, entry["rounds"], names["metrics"], names["info"])
+    metrics, info = tables.curves_at(
+        rows,
+        entry["rounds"],
+        names["metrics"],
+        names["info"],
+    )
     arrays: Payload = {"metrics": metrics, "info": info, **dict.fromkeys(MODELS)}
     for model in entry["models"]:
         models = _models(file.with_suffix(".npz"))
@@ -248,8 +253,20 @@ def _write(file: Path, runs: list[Payload], numbers: Mapping[str, Payload]) -> N
         profile = run["profile"]
         name = run["name"]
         entries.append(_without_arrays(run))
-        rows = tables.rows_of(run["seeds"], run["rounds"], arrays["metrics"], arrays["info"])
-        table.append({"profile": profile, "run": name, "labels": run["labels"], "rows": rows})
+        rows = tables.rows_of(
+            run["seeds"],
+            run["rounds"],
+            arrays["metrics"],
+            arrays["info"],
+        )
+        table.append(
+            {
+                "profile": profile,
+                "run": name,
+                "labels": run["labels"],
+                "rows": rows,
+            }
+        )
         for model in MODELS:
             if arrays[model] is not None:
                 models[f"{profile}/{name}/{model}"] = tables.compact(arrays[model])

@@ -105,7 +105,12 @@ class Claim:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
+        checks.one_of(
+            self.id,
+            "paper",
+            self.paper,
+            tuple(PAPERS),
+        )
 
     @property
     def anchor(self) -> str:
@@ -115,7 +120,13 @@ class Claim:
     @property
     def each(self) -> tuple[Reading, ...]:
         """All readings, the claim's own first."""
-        headline = Reading(self.reading, self.rule, self.runs, self.needs, self.rule_fixed)
+        headline = Reading(
+            self.reading,
+            self.rule,
+            self.runs,
+            self.needs,
+            self.rule_fixed,
+        )
         return (headline, *self.readings)
 
     @property

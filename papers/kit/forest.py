@@ -25,7 +25,12 @@ STYLE = Path(__file__).with_suffix(".css")
 #: What a click on a plot opens.
 SUMMARY = "Conditions"
 #: State -> the class of its rows, as an attribute.
-CLASSES = {"holds": "", "fails": " class=f", "open": " class=o", "not judged": " class=n"}
+CLASSES = {
+    "holds": "",
+    "fails": " class=f",
+    "open": " class=o",
+    "not judged": " class=n",
+}
 #: Columns whose values lie on an axis.
 DRAWN = ("estimate", "low", "high", "bound", "top", "printed")
 SPREAD = 20.0  # an axis is at most so many times as wide as what any of its rows needs

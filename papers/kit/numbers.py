@@ -64,11 +64,21 @@ class Number:
     def __rmul__(self, factor: float) -> Number:
         low, high = sorted((factor * self.low, factor * self.high))
         per_seed = tuple(factor * x for x in self.per_seed)
-        return Number(factor * self.value, low, high, per_seed)
+        return Number(
+            factor * self.value,
+            low,
+            high,
+            per_seed,
+        )
 
     def __abs__(self) -> Number:
         low, high = sorted((abs(self.low), abs(self.high)))
-        return Number(abs(self.value), 0.0 if self.low < 0 < self.high else low, high, ())
+        return Number(
+            abs(self.value),
+            0.0 if self.low < 0 < self.high else low,
+            high,
+            (),
+        )
 
     def meets(self, value: float, spread: float = 0.0) -> bool:
         """Whether a value, or another one as far from it as its spread, lies in the interval."""
@@ -77,7 +87,12 @@ class Number:
     def shifted(self, by: float) -> Number:
         """The number with a constant added."""
         per_seed = tuple(x + by for x in self.per_seed)
-        return Number(self.value + by, self.low + by, self.high + by, per_seed)
+        return Number(
+            self.value + by,
+            self.low + by,
+            self.high + by,
+            per_seed,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, rounded to six significant digits."""
@@ -89,7 +104,13 @@ class Number:
         """The inverse of `to_json`; `null` is NaN."""
         stored = [data["value"], data["low"], data["high"], *data["per_seed"]]
         value, low, high, *per_seed = [np.nan if x is None else x for x in stored]
-        return Number(value, low, high, tuple(per_seed), data["unit"])
+        return Number(
+            value,
+            low,
+            high,
+            tuple(per_seed),
+            data["unit"],
+        )
 
 
 def exact(x: float, unit: str = "") -> Number:
@@ -115,7 +136,12 @@ def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
     x = np.asarray(flags)
     scale = 100.0 if unit == "%" else 1.0
     ends = scipy.stats.binomtest(int(x.sum()), len(x)).proportion_ci(LEVEL, method="exact")
-    return _number(scale * x.mean(), (scale * ends.low, scale * ends.high), scale * x, unit)
+    return _number(
+        scale * x.mean(),
+        (scale * ends.low, scale * ends.high),
+        scale * x,
+        unit,
+    )
 
 
 def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
@@ -123,7 +149,12 @@ def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     x = np.asarray(a, float)
     y = np.asarray(b, float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _number(x.mean() / y.mean(), ratio_ends(x, y), x / y, unit)
+        return _number(
+            x.mean() / y.mean(),
+            ratio_ends(x, y),
+            x / y,
+            unit,
+        )
 
 
 def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
@@ -139,7 +170,13 @@ def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
 
 def _number(value: Any, ends: tuple[Any, Any], per_seed: Any, unit: str) -> Number:
     low, high = map(float, ends) if np.isfinite(value) else (np.nan, np.nan)
-    return Number(float(value), low, high, tuple(map(float, per_seed)), unit)
+    return Number(
+        float(value),
+        low,
+        high,
+        tuple(map(float, per_seed)),
+        unit,
+    )
 
 
 def significant(x: float, digits: int = DIGITS) -> float | None:

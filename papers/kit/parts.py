@@ -67,7 +67,17 @@ def frame(study: Study, claim: Claim, outcomes: Mapping[str, Outcome]) -> pd.Dat
         outcome = outcomes[reading.name]
         printed = printed_values(study, reading)
         of_reading = outcome.parts or unread_parts(reading)
-        rows += [row_of(study, claim, reading, outcome, part, printed) for part in of_reading]
+        rows += [
+            row_of(
+                study,
+                claim,
+                reading,
+                outcome,
+                part,
+                printed,
+            )
+            for part in of_reading
+        ]
     return pd.DataFrame(rows, columns=[*COLUMNS]).astype(
         {"seeds": "Int64", "printed_spread": float}
     )

@@ -119,7 +119,12 @@ def picture(figure: Figure, format: str) -> bytes:
         options = {"metadata": {"Date": None}, "transparent": True}
     with warnings.catch_warnings():  # dots of equal value that find no room lie upon each other
         warnings.filterwarnings("ignore", message=".* of the points cannot be placed")
-        figure.savefig(buffer, format=format, dpi=110, **options)
+        figure.savefig(
+            buffer,
+            format=format,
+            dpi=110,
+            **options,
+        )
     if format == "svg":
         return buffer.getvalue()
     small = io.BytesIO()
@@ -169,7 +174,12 @@ def show(
         table = getattr(shown, "data", None) if data is None else data
         runs = [] if table is None or "run" not in table else [*table["run"].unique()]
         about = {"name": name, "profile": profile, "runs": runs}
-        _display(png, alt, caption, {**files_of(figure, table), **about})
+        _display(
+            png,
+            alt,
+            caption,
+            {**files_of(figure, table), **about},
+        )
     else:
         write_figure(png, alt)
     pyplot.close(figure)
@@ -396,7 +406,13 @@ def log_ticks(ax: Axes, ticks: Sequence[float]) -> None:
 
 def level(ax: Axes, value: float, label: str) -> None:
     """A dotted horizontal line: the level that a constraint must keep."""
-    ax.axhline(value, color=LEVEL, linestyle=":", linewidth=1.3, label=label)
+    ax.axhline(
+        value,
+        color=LEVEL,
+        linestyle=":",
+        linewidth=1.3,
+        label=label,
+    )
 
 
 def levels(axes: Sequence[Axes], value: float, words: str) -> None:
@@ -405,7 +421,14 @@ def levels(axes: Sequence[Axes], value: float, words: str) -> None:
         level(ax, value, words)
     rightmost = axes[-1]
     position: Any = {"transform": rightmost.get_yaxis_transform(), "va": "center"}
-    rightmost.text(1.01, value, words, color=LEVEL, fontsize=8, **position)
+    rightmost.text(
+        1.01,
+        value,
+        words,
+        color=LEVEL,
+        fontsize=8,
+        **position,
+    )
 
 
 def figure_data(figure: Figure) -> pd.DataFrame:

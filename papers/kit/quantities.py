@@ -50,7 +50,12 @@ def curves(traces: Traces) -> pd.DataFrame:
     """
     frames = []
     for name, trace in traces.items():
-        rows = tables.rows_of(trace.seeds, trace.rounds, trace.metrics, trace.info)
+        rows = tables.rows_of(
+            trace.seeds,
+            trace.rounds,
+            trace.metrics,
+            trace.info,
+        )
         frames.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
     return pd.concat(frames, ignore_index=True)
 
@@ -91,7 +96,14 @@ def chosen(
 
 def sweep(traces: Traces, defaults: Defaults, label: str, **fixed: Label) -> dict[Any, Trace]:
     """Runs that differ in one label, by its value and ascending; see `along`."""
-    runs = [*chosen(traces, [label], defaults, **fixed).values()]
+    runs = [
+        *chosen(
+            traces,
+            [label],
+            defaults,
+            **fixed,
+        ).values()
+    ]
     by_value = {labels_of(run)[label]: run for run in runs if label in labels_of(run)}
     return dict(sorted(by_value.items()))
 
@@ -154,7 +166,12 @@ def along(
     defaults : the study's defaults, which all other labels have, or which a run does not have.
     fixed : labels with other values.
     """
-    return selected(rows, sweep, defaults, **fixed).set_index([*sweep, "seed"])
+    return selected(
+        rows,
+        sweep,
+        defaults,
+        **fixed,
+    ).set_index([*sweep, "seed"])
 
 
 def selected(
@@ -261,7 +278,14 @@ def null_rows(
     apart = first_minus_last(values)
     if len(apart) == 0:
         return []
-    return [row(measure, mean(apart, unit), **labels, minus="nothing")]
+    return [
+        row(
+            measure,
+            mean(apart, unit),
+            **labels,
+            minus="nothing",
+        )
+    ]
 
 
 def permuted(values: NDArray[Any]) -> NDArray[Any]:
@@ -291,7 +315,12 @@ def measured(
     """What `measures` gives of each run by seed: a row a run and seed, with `run` and labels."""
     frames = []
     for name, trace in traces.items():
-        columns = {"run": name, **labels_of(trace), "seed": trace.seeds, **measures(trace)}
+        columns = {
+            "run": name,
+            **labels_of(trace),
+            "seed": trace.seeds,
+            **measures(trace),
+        }
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 

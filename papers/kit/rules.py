@@ -177,17 +177,32 @@ def of(key: Key, **labels: Label) -> Term:
 
 def value(key: Key, **labels: Label) -> Term:
     """The value alone, whatever its interval: for what is exact, or a sentence about means."""
-    return _term("value of {}", key, labels, lambda number: exact(number.value))
+    return _term(
+        "value of {}",
+        key,
+        labels,
+        lambda number: exact(number.value),
+    )
 
 
 def most(key: Key, **labels: Label) -> Term:
     """The largest value of any seed."""
-    return _term("largest {} of any seed", key, labels, lambda number: exact(max(number.per_seed)))
+    return _term(
+        "largest {} of any seed",
+        key,
+        labels,
+        lambda number: exact(max(number.per_seed)),
+    )
 
 
 def least(key: Key, **labels: Label) -> Term:
     """The smallest value of any seed."""
-    return _term("smallest {} of any seed", key, labels, lambda number: exact(min(number.per_seed)))
+    return _term(
+        "smallest {} of any seed",
+        key,
+        labels,
+        lambda number: exact(min(number.per_seed)),
+    )
 
 
 def alike(first: Term, second: Term, effect: Term) -> Condition:
@@ -202,13 +217,27 @@ def alike(first: Term, second: Term, effect: Term) -> Condition:
 def between(key: Key, bottom: float, top: float, words: str = "") -> Condition:
     """Whether a value lies in `[bottom, top]`."""
     words = words or f"between {bottom:.6g} and {top:.6g}"
-    return _stated(f"`{key}` {words}", Statement((key,), of(key).read, "between", bottom, top))
+    return _stated(
+        f"`{key}` {words}",
+        Statement(
+            (key,),
+            of(key).read,
+            "between",
+            bottom,
+            top,
+        ),
+    )
 
 
 def near(key: Key, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
     words = f"within {margin:.6g} of {target:.6g}"
-    return between(key, target - margin, target + margin, words)
+    return between(
+        key,
+        target - margin,
+        target + margin,
+        words,
+    )
 
 
 def falls(*keys: Key) -> Condition:
@@ -242,7 +271,12 @@ def given(premise: Condition, condition: Condition) -> Condition:
         return condition.holds(n) if premise.holds(n) else None
 
     words = f"{condition.words}, judged only given that {premise.words}"
-    return Condition(words, premise.keys + condition.keys, decide, condition.statements)
+    return Condition(
+        words,
+        premise.keys + condition.keys,
+        decide,
+        condition.statements,
+    )
 
 
 def _ordered(how: str, steps: Sequence[Condition], keys: tuple[Key, ...]) -> Condition:
@@ -263,14 +297,35 @@ def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Conditi
 
 def _stated(words: str, statement: Statement) -> Condition:
     """The condition that a single statement holds."""
-    return Condition(words, statement.keys, statement.state, (statement,))
+    return Condition(
+        words,
+        statement.keys,
+        statement.state,
+        (statement,),
+    )
 
 
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
     if not isinstance(b, Term):
-        return _stated(f"{a.words} {how} {b:.6g}", Statement(a.keys, a.read, how, float(b)))
+        return _stated(
+            f"{a.words} {how} {b:.6g}",
+            Statement(
+                a.keys,
+                a.read,
+                how,
+                float(b),
+            ),
+        )
     apart = a - b
-    return _stated(f"{a.words} {how} {b.words}", Statement(apart.keys, apart.read, how, 0.0))
+    return _stated(
+        f"{a.words} {how} {b.words}",
+        Statement(
+            apart.keys,
+            apart.read,
+            how,
+            0.0,
+        ),
+    )
 
 
 def _subtract(a: Number, b: Number) -> Number:
@@ -278,13 +333,23 @@ def _subtract(a: Number, b: Number) -> Number:
         return mean(np.subtract(a.per_seed, b.per_seed))
     if b.low == b.high:
         return a.shifted(-b.value)
-    return Number(a.value - b.value, a.low - b.high, a.high - b.low, ())
+    return Number(
+        a.value - b.value,
+        a.low - b.high,
+        a.high - b.low,
+        (),
+    )
 
 
 def _is_mean(x: Number) -> bool:
     """Whether a number is the mean of its values per seed (a ratio of means is not)."""
     several = len(x.per_seed) > 1
-    return several and isclose(float(np.mean(x.per_seed)), x.value, rel_tol=1e-4, abs_tol=1e-12)
+    return several and isclose(
+        float(np.mean(x.per_seed)),
+        x.value,
+        rel_tol=1e-4,
+        abs_tol=1e-12,
+    )
 
 
 @dataclass(frozen=True)
@@ -540,7 +605,12 @@ def conditions_of(conditions: Conditions) -> list[tuple[str, str, Condition]]:
 
 def part_of(words: str, case: str, condition: Condition, numbers: Numbers) -> Part:
     """A condition with what the numbers say of it."""
-    part = Part(words, case, condition, STATES[condition.holds(numbers)])
+    part = Part(
+        words,
+        case,
+        condition,
+        STATES[condition.holds(numbers)],
+    )
     statement = condition.shown(numbers)
     if statement is None:
         return part

@@ -89,7 +89,12 @@ class Study:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.one_of(self.name, "paper", self.paper, (*PAPERS, ALL))
+        checks.one_of(
+            self.name,
+            "paper",
+            self.paper,
+            (*PAPERS, ALL),
+        )
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.
@@ -99,11 +104,26 @@ class Study:
         profiles = dict(self.profiles)
         if self.at_paper:
             profiles[PAPER] = {**self.profiles["full"], **self.at_paper}
-        checks.one_of(self.name, "profile", profile, tuple(profiles))
+        checks.one_of(
+            self.name,
+            "profile",
+            profile,
+            tuple(profiles),
+        )
         params = dict(profiles[profile])
         for name, change in changes.items():
-            checks.one_of(self.name, "parameter", name, tuple(self.parameters))
-            value = checked(self.name, name, change, [p[name] for p in self.profiles.values()])
+            checks.one_of(
+                self.name,
+                "parameter",
+                name,
+                tuple(self.parameters),
+            )
+            value = checked(
+                self.name,
+                name,
+                change,
+                [p[name] for p in self.profiles.values()],
+            )
             if value is not None:
                 params[name] = value
         return params
@@ -121,9 +141,20 @@ class Study:
         Nothing runs yet; see `Page.run`. An unknown profile, parameter or device is refused, and
         so is a value of another kind than the profile's.
         """
-        checks.value(self.name, "recompute", recompute, bool)
+        checks.value(
+            self.name,
+            "recompute",
+            recompute,
+            bool,
+        )
         resolve_device(device)
-        return Page(self, profile, device, recompute, self.resolve(profile, **changes))
+        return Page(
+            self,
+            profile,
+            device,
+            recompute,
+            self.resolve(profile, **changes),
+        )
 
     def page(self, cell: Mapping[str, Any]) -> Page:
         """The study as the parameters cell of its notebook asks for: `study.page(globals())`.
@@ -138,7 +169,12 @@ class Study:
         """
         known = (*self.parameters, "profile", "device", "recompute")
         values = requested(self.name, cell, known)
-        values["recompute"] = checked(self.name, "recompute", values.get("recompute"), [False])
+        values["recompute"] = checked(
+            self.name,
+            "recompute",
+            values.get("recompute"),
+            [False],
+        )
         return self.open(**{name: value for name, value in values.items() if value is not None})
 
     def runs_of(self, params: Params) -> dict[str, Spec]:
@@ -226,7 +262,13 @@ class Study:
             if missing.args[0] not in specs:
                 raise
             return None
-        return store.derived(self.name, profile, numbers, payloads, self.health(traces))
+        return store.derived(
+            self.name,
+            profile,
+            numbers,
+            payloads,
+            self.health(traces),
+        )
 
     def held(self, profile: str, specs: Mapping[str, Spec]) -> dict[str, dict[str, Any]]:
         """Those of a profile's runs that are stored as it declares them; only whole groups.
@@ -234,7 +276,16 @@ class Study:
         The points of a grid are one group: none is judged while others, which might be chosen in
         its place, are missing.
         """
-        lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
+        lacking = {
+            n
+            for n, s in specs.items()
+            if not store.is_stored(
+                self.name,
+                profile,
+                n,
+                s,
+            )
+        }
         for group in store.groups(specs):
             if not lacking.isdisjoint(group):
                 lacking |= group.keys()
@@ -301,7 +352,14 @@ class Study:
         """
         configs = self.stored_configs(claim.all_runs)
         known = store.read_derived(self.name)
-        verdicts = claim.verdicts(Evidence(known.numbers, configs, configs, health=known.health))
+        verdicts = claim.verdicts(
+            Evidence(
+                known.numbers,
+                configs,
+                configs,
+                health=known.health,
+            )
+        )
         return verdicts | self.at_scale(claim, verdicts)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
@@ -325,7 +383,12 @@ class Study:
             if not larger or not measured or not paths.keys() <= known.runs.keys():
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
-            evidence = Evidence(known.numbers, configs, configs, health=known.health)
+            evidence = Evidence(
+                known.numbers,
+                configs,
+                configs,
+                health=known.health,
+            )
             outcome = replace(reading.judged(evidence, claim.id), profile=PAPER)
             where = f"at the paper's scale ({setting(configs)})"
             if outcome.parts:
@@ -401,7 +464,14 @@ class Page:
         known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
         if problem is not None and not algorithms:
             rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
-            raise ValueError(checks.sentence(call, "problem", rule, problem))
+            raise ValueError(
+                checks.sentence(
+                    call,
+                    "problem",
+                    rule,
+                    problem,
+                )
+            )
         specs = dict(declared)
         for name, algorithm in algorithms.items():
             checks.one_of(call, "name", name, known)
@@ -415,9 +485,19 @@ class Page:
         print(self.summary(len(declared) - len(self.edited)))
         place = (self.study.name, self.profile)
         usual = {name: declared[name] for name in declared if name not in self.edited}
-        traces = store.compute_or_load(*place, usual, recompute=self.recompute, device=self.device)
+        traces = store.compute_or_load(
+            *place,
+            usual,
+            recompute=self.recompute,
+            device=self.device,
+        )
         edited = {name: specs[name] for name in self.edited}
-        traces |= store.compute_or_load(*place, edited, recompute=True, device=self.device)
+        traces |= store.compute_or_load(
+            *place,
+            edited,
+            recompute=True,
+            device=self.device,
+        )
         self._traces = {name: traces[name] for name in declared}
         self.__dict__.pop("numbers", None)
         return {
@@ -487,7 +567,14 @@ class Page:
         if defaults is None:
             return quantities.curves(self.traces)
         self.check_labels((*vary, *fixed), defaults)
-        return quantities.curves(quantities.chosen(self.traces, vary, defaults, **fixed))
+        return quantities.curves(
+            quantities.chosen(
+                self.traces,
+                vary,
+                defaults,
+                **fixed,
+            )
+        )
 
     def check_labels(self, labels: Iterable[str], defaults: quantities.Defaults) -> None:
         """Refuse a label that neither the defaults nor a run of the full profile has."""

@@ -15,7 +15,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 #: Parameters of pages, those that a page has.
-SMALL = {"profile": "'quick'", "seeds": "2", "rounds": "3", "settle_rounds": "5"}
+SMALL = {
+    "profile": "'quick'",
+    "seeds": "2",
+    "rounds": "3",
+    "settle_rounds": "5",
+}
 
 
 def line():
@@ -37,7 +42,13 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatc
     (tmp_path / "_build").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     words = "show: _build/figures/*must be a folder that can be written to, got 'Not a directory'"
-    refuses(words, plot.show, line(), alt="A line.", error=OSError)
+    refuses(
+        words,
+        plot.show,
+        line(),
+        alt="A line.",
+        error=OSError,
+    )
 
 
 def test_a_wide_table_is_printed_row_by_row(capsys):

@@ -35,7 +35,13 @@ TABLE = data.breast_cancer("malignant")
 
 def problem(seed):
     """The page's own function."""
-    return neyman_pearson(TABLE.X, TABLE.y, clients=10, seed=seed, config=ABOUT)
+    return neyman_pearson(
+        TABLE.X,
+        TABLE.y,
+        clients=10,
+        seed=seed,
+        config=ABOUT,
+    )
 
 
 def with_rows(change):
@@ -43,7 +49,13 @@ def with_rows(change):
 
     def changed(seed):
         X, y = change(TABLE.X, TABLE.y)
-        return neyman_pearson(X, y, clients=10, seed=seed, config=ABOUT)
+        return neyman_pearson(
+            X,
+            y,
+            clients=10,
+            seed=seed,
+            config=ABOUT,
+        )
 
     return changed
 

@@ -23,14 +23,30 @@ NUMBERS = quantities(
 )
 STUDY = replace(
     STUDIES["np_workshop"],
-    paper_values=(PaperValue("a", "a", 4.0, "4 ± 0.2", "Table 1", spread=0.2),),
+    paper_values=(
+        PaperValue(
+            "a",
+            "a",
+            4.0,
+            "4 ± 0.2",
+            "Table 1",
+            spread=0.2,
+        ),
+    ),
 )
 
 
 def table(primary):
     """The rows of a rule."""
     control = Control("large values", dict.fromkeys(NUMBERS, 1e6))
-    claim = Claim("x/C1", "W", "", "", Rule(primary, control=control), ())
+    claim = Claim(
+        "x/C1",
+        "W",
+        "",
+        "",
+        Rule(primary, control=control),
+        (),
+    )
     return parts.frame(STUDY, claim, {"": claim.rule(NUMBERS)})
 
 

@@ -19,7 +19,13 @@ def run_of(**curves):
     metrics = {name: np.atleast_2d(curve) for name, curve in curves.items()}
     seeds, rounds = next(iter(metrics.values())).shape
     config = {"problem": {"share": 0.7}}
-    return Trace(metrics, {}, np.arange(rounds), tuple(range(seeds)), config)
+    return Trace(
+        metrics,
+        {},
+        np.arange(rounds),
+        tuple(range(seeds)),
+        config,
+    )
 
 
 def noisy(curve, size=0.01, seeds=3):
@@ -130,7 +136,16 @@ def test_a_watch_that_names_nothing_is_refused():
 
 def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():
     watch = {"probe_*": nothing("a probe"), "*": HealthCheck("loss")}
-    study = Study("toy", "", "W", {}, {}, dict, lambda *_: {}, watch=watch)
+    study = Study(
+        "toy",
+        "",
+        "W",
+        {},
+        {},
+        dict,
+        lambda *_: {},
+        watch=watch,
+    )
     dead = run_of(loss=stopping(FALLING, 5))
     traces = {"probe_a": dead, "a": dead, "b": run_of(loss=FALLING)}
     health = study.health(traces)

@@ -19,7 +19,13 @@ from papers.kit.numbers import (
 )
 
 G = np.array([[0.9, 0.4, 0.6, 0.5, 0.7, 0.2], [0.9, 0.8, 0.7, 0.6, 0.6, 0.1]])
-TRACE = Trace({"g": G, "f": 1 - G}, {}, np.arange(6), (0, 1), {})
+TRACE = Trace(
+    {"g": G, "f": 1 - G},
+    {},
+    np.arange(6),
+    (0, 1),
+    {},
+)
 
 
 DRAWS = {
@@ -62,7 +68,12 @@ class TestTheIntervalIsThatOfScipy:
 
 class TestWithoutAnInterval:
     def test_equal_values_have_a_point(self):
-        assert mean([3.0, 3.0, 3.0]) == Number(3.0, 3.0, 3.0, (3.0, 3.0, 3.0))
+        assert mean([3.0, 3.0, 3.0]) == Number(
+            3.0,
+            3.0,
+            3.0,
+            (3.0, 3.0, 3.0),
+        )
         assert mean([0.1] * 7).low == mean([0.1] * 7).high
 
     def test_a_single_seed_has_none(self):
@@ -137,18 +148,111 @@ def test_what_is_read_off_the_curves():
 
 def test_the_papers_value_agrees_within_the_tolerance_and_not_by_a_wide_interval():
     ours = Number(5.0, 4.2, 5.8, (5.0,))
-    value = PaperValue("ratio", "r", 4.0, "about 4", "W", rtol=0.1)
+    value = PaperValue(
+        "ratio",
+        "r",
+        4.0,
+        "about 4",
+        "W",
+        rtol=0.1,
+    )
     assert value.status(ours) == "differs"
-    assert value.status(Number(5.0, 3.9, 5.8, ())) == "open"
-    assert value.status(Number(4.3, 3.9, 4.7, ())) == "agrees"
-    assert PaperValue("r", "r", 4.0, "", "W", 0.25).status(ours) == "agrees"
-    bound = PaperValue("r", "r", 4.9, "at most", "W", 0.05, at_most=True)
+    assert (
+        value.status(
+            Number(
+                5.0,
+                3.9,
+                5.8,
+                (),
+            )
+        )
+        == "open"
+    )
+    assert (
+        value.status(
+            Number(
+                4.3,
+                3.9,
+                4.7,
+                (),
+            )
+        )
+        == "agrees"
+    )
+    assert (
+        PaperValue(
+            "r",
+            "r",
+            4.0,
+            "",
+            "W",
+            0.25,
+        ).status(ours)
+        == "agrees"
+    )
+    bound = PaperValue(
+        "r",
+        "r",
+        4.9,
+        "at most",
+        "W",
+        0.05,
+        at_most=True,
+    )
     assert bound.status(ours) == "agrees"
-    assert bound.status(Number(5.2, 4.2, 5.8, ())) == "differs"
-    uncertain = PaperValue("ratio", "r", 4.0, "4 ± 0.3", "W", rtol=0.1, spread=0.3)
-    assert uncertain.status(Number(4.6, 4.5, 4.9, ())) == "agrees"
-    assert uncertain.status(Number(5.0, 4.3, 5.7, ())) == "open"
-    assert uncertain.status(Number(5.0, 4.4, 5.7, ())) == "differs"
+    assert (
+        bound.status(
+            Number(
+                5.2,
+                4.2,
+                5.8,
+                (),
+            )
+        )
+        == "differs"
+    )
+    uncertain = PaperValue(
+        "ratio",
+        "r",
+        4.0,
+        "4 ± 0.3",
+        "W",
+        rtol=0.1,
+        spread=0.3,
+    )
+    assert (
+        uncertain.status(
+            Number(
+                4.6,
+                4.5,
+                4.9,
+                (),
+            )
+        )
+        == "agrees"
+    )
+    assert (
+        uncertain.status(
+            Number(
+                5.0,
+                4.3,
+                5.7,
+                (),
+            )
+        )
+        == "open"
+    )
+    assert (
+        uncertain.status(
+            Number(
+                5.0,
+                4.4,
+                5.7,
+                (),
+            )
+        )
+        == "differs"
+    )
 
 
 def test_check_prints_one_stable_line(capsys):

@@ -35,16 +35,38 @@ RULE = Rule(
 STUDY = replace(
     STUDIES["np_workshop"],
     paper_values=(
-        PaperValue("a", "a.f", 1.5, "1.5 ± 0.1", "Table 1", spread=0.1),
+        PaperValue(
+            "a",
+            "a.f",
+            1.5,
+            "1.5 ± 0.1",
+            "Table 1",
+            spread=0.1,
+        ),
         PaperValue("b", "b.f", 4.0, "4.0", "Table 2"),
-        PaperValue("bits", "bits", 9.0, "at most 9", "Table 3", at_most=True),
+        PaperValue(
+            "bits",
+            "bits",
+            9.0,
+            "at most 9",
+            "Table 3",
+            at_most=True,
+        ),
     ),
 )
 
 
 def table(rule=RULE):
     """The parts of a claim with one rule."""
-    claim = Claim("x/C1", "W", "Figure 1", "", rule, (), rule_fixed="0123abcd")
+    claim = Claim(
+        "x/C1",
+        "W",
+        "Figure 1",
+        "",
+        rule,
+        (),
+        rule_fixed="0123abcd",
+    )
     return parts.frame(STUDY, claim, {claim.reading: rule(NUMBERS)})
 
 
@@ -77,7 +99,17 @@ def test_a_printed_value_is_compared_like_ours():
     assert rows["printed_place"].tolist()[:2] == ["Table 1; Table 2", "Table 1"]
     assert rows["printed_spread"].tolist()[:2] == pytest.approx([0.1, 0.1])
     assert pd.isna(rows["printed"][2])  # a printed bound is no value
-    with_size = replace(RULE, sizes=(Size("a.f", 7.0, "text", 0.2),))
+    with_size = replace(
+        RULE,
+        sizes=(
+            Size(
+                "a.f",
+                7.0,
+                "text",
+                0.2,
+            ),
+        ),
+    )
     assert table(with_size)["printed"].tolist()[:2] == [3.0, 7.0]
     assert table(with_size)["printed_spread"][1] == pytest.approx(0.2)
 
@@ -87,7 +119,15 @@ def test_what_is_not_judged_has_rows_too():
     rows = table(vacuous)
     assert {*rows["state"]} == {"not judged"}
     assert rows["estimate"].notna().all()
-    claim = Claim("x/C1", "W", "", "", RULE, ("gone",), needs=Needs())
+    claim = Claim(
+        "x/C1",
+        "W",
+        "",
+        "",
+        RULE,
+        ("gone",),
+        needs=Needs(),
+    )
     rows = parts.frame(STUDY, claim, claim.verdicts(Evidence(NUMBERS, {}, {})))
     assert {*rows["state"]} == {*rows["verdict"]} == {"not judged"}
     assert len(rows) == 3
@@ -148,7 +188,14 @@ def test_numbers_of_the_table_have_six_digits(tmp_path):
 def test_an_interval_that_is_open_at_a_side_stays_so():
     rule = Rule({"x": of("once") < 2})
     claim = Claim("x/C1", "W", "", "", rule, ())
-    numbers = {"once": Number(1.0, float("nan"), float("nan"), (1.0,))}
+    numbers = {
+        "once": Number(
+            1.0,
+            float("nan"),
+            float("nan"),
+            (1.0,),
+        )
+    }
     row = parts.frame(STUDY, claim, {"": rule(numbers)}).iloc[0]
     assert (row["state"], row["estimate"], row["seeds"]) == ("open", 1.0, 1)
     assert pd.isna(row["low"])

@@ -20,11 +20,27 @@ from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
 from tests.helpers.unlabelled import quantities
 
-SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
+SGM = fl.FedSGM(
+    lr=0.3,
+    local_steps=2,
+    participants=10,
+    tolerance=0.05,
+)
 SPECS = {
     "a": Spec(SGM, np_problem, 6, (0, 1)),
-    "b": Spec(replace(SGM, lr=0.1), np_problem, 6, (0, 1), keep=("f", "sigma")),
-    "c": Spec(replace(SGM, local_steps=1), np_problem, 6, (0, 1)),
+    "b": Spec(
+        replace(SGM, lr=0.1),
+        np_problem,
+        6,
+        (0, 1),
+        keep=("f", "sigma"),
+    ),
+    "c": Spec(
+        replace(SGM, local_steps=1),
+        np_problem,
+        6,
+        (0, 1),
+    ),
 }
 
 
@@ -35,7 +51,13 @@ def results(tmp_path, monkeypatch):
 
 
 def have(specs=SPECS, **options):
-    return compute_or_load("toy", "full", specs, progress=False, **options)
+    return compute_or_load(
+        "toy",
+        "full",
+        specs,
+        progress=False,
+        **options,
+    )
 
 
 def test_loading_gives_what_computing_gave_digit_for_digit():
@@ -76,7 +98,12 @@ def test_a_curve_that_was_not_kept_makes_it_another_run():
     assert store.is_stored("toy", "full", "b", spec)
     wider = replace(spec, keep=(*spec.keep, "g"))
     assert not store.is_stored("toy", "full", "b", wider)
-    assert not store.is_stored("toy", "full", "b", replace(spec, keep=("f", "info")))
+    assert not store.is_stored(
+        "toy",
+        "full",
+        "b",
+        replace(spec, keep=("f", "info")),
+    )
     assert set(have({"b": wider}, store=True)["b"].metrics) == {"f", "g"}
     assert store.is_stored("toy", "full", "b", wider)
     assert store.is_stored("toy", "full", "b", spec)
@@ -156,15 +183,35 @@ def test_a_missing_file_says_how_to_make_it():
 
 def test_a_results_folder_that_cannot_be_written_to(results):
     results.write_text("a file where the folder should be", encoding="utf-8")
-    refuses("must be writable*nothing was written", have, store=True, error=OSError)
+    refuses(
+        "must be writable*nothing was written",
+        have,
+        store=True,
+        error=OSError,
+    )
 
 
 def test_numbers_round_trip_with_missing_values():
     traces = have(store=True)
-    numbers = {"x": mean([1.0, 2.0, 4.0], "rounds"), "y": Number(math.nan, 0, 1, (2.0,), "")}
+    numbers = {
+        "x": mean([1.0, 2.0, 4.0], "rounds"),
+        "y": Number(
+            math.nan,
+            0,
+            1,
+            (2.0,),
+            "",
+        ),
+    }
     health = {name: of_run(trace) for name, trace in traces.items()}
     payloads = {name: read_json(run_path("toy", "full", name)) for name in traces}
-    content = store.derived("toy", "full", quantities(numbers), payloads, health)
+    content = store.derived(
+        "toy",
+        "full",
+        quantities(numbers),
+        payloads,
+        health,
+    )
     write_json(run_path("toy", "full", "numbers"), content)
     assert store.read_derived("toy").health == health
     back = store.read_numbers("toy")
@@ -198,12 +245,24 @@ def test_a_problem_without_a_name_is_never_taken_for_a_stored_one():
     nameless = replace(SPECS["a"], problem=lambda seed: np_problem(seed))
     assert nameless.key() is None
     have({"a": nameless}, store=True)
-    assert not store.is_stored("toy", "full", "a", nameless)
+    assert not store.is_stored(
+        "toy",
+        "full",
+        "a",
+        nameless,
+    )
 
 
 @pytest.mark.parametrize("label", ["seeds", "measure", "f"])
 def test_a_label_is_no_column_of_the_tables(label):
     refuses(
         "Spec: labels must have other names than the columns",
-        partial(Spec, SGM, np_problem, 6, (0, 1), labels={label: 1}),
+        partial(
+            Spec,
+            SGM,
+            np_problem,
+            6,
+            (0, 1),
+            labels={label: 1},
+        ),
     )
