@@ -106,6 +106,7 @@ def find(run: str | Path | Trace, argument: str) -> Trace:
                 hint,
             )
         )
+    STUDIES[study].resolve(profile or "full")  # refuses a profile that the study does not have
     path = store.run_path(study, profile or "full", name)
     stored = archive.names(path.parent) - {"numbers"}
     if name not in stored:

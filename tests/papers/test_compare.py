@@ -90,6 +90,7 @@ def test_stored_runs_and_files_are_found_by_name(two, tmp_path):
         ("np_worksop/hard", r"must name a run, got .*; nearest: np_workshop"),
         ("np_workshop", "name a run as STUDY/RUN"),
         ("np_workshop/hard@quick", "papers reproduce np_workshop --profile quick --missing` makes"),
+        ("np_workshop/hard@quik", "profile must be one of 'quick', 'full', got 'quik'"),
         ("nothing.json", r"nothing\.json must exist"),
     ],
 )
