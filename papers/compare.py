@@ -83,12 +83,7 @@ def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison
 
 def find(run: str | Path | Trace, argument: str) -> Trace:
     """The run that is meant; else one sentence with the nearest name."""
-    checks.value(
-        "compare",
-        argument,
-        run,
-        str | Path | Trace,
-    )
+    checks.value("compare", argument, run, str | Path | Trace)
     if isinstance(run, Trace):
         return run
     if str(run).endswith(".json"):

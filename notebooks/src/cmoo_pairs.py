@@ -178,7 +178,7 @@ for dropout in (True, False):
 measures = {
     "accuracy": "mean accuracy",
     "rounds_60": "to 60 %",
-    "rounds_75": "to 75 %",
+    "rounds_75": "to 75 %"
 }
 report.runs_table(page, differences, measures)
 

@@ -127,7 +127,7 @@ lengths = pd.DataFrame(
     {
         "side": sides,
         "rank one": 64e-6 * sides,
-        "dense": 32e-6 * sides**2,
+        "dense": 32e-6 * sides**2
     }
 )
 lengths = lengths.melt("side", var_name="message", value_name="Mbit")

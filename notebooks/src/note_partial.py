@@ -475,7 +475,7 @@ coins = torch.rand(trials, 100, generator=rng) < 0.5
 sums = {
     "always": terms.sum(1),
     "coin": (terms * coins).sum(1),
-    "past": sum_past(terms),
+    "past": sum_past(terms)
 }
 quantiles = pd.DataFrame(sums).quantile(0.9)
 bounds = {proxy: sampling_walk(walk, lr=1.0, proxy=proxy) for proxy in (16, 4, 1)}
@@ -594,7 +594,7 @@ check(
 )
 check(
     f"a second sample: it is met on all {repeats}",
-    (gap_two <= rate.accuracy).all(),
+    (gap_two <= rate.accuracy).all()
 )
 check(
     "the bound for one sample is larger than any gap there can be, and is met",

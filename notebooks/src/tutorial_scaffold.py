@@ -212,7 +212,7 @@ for taking in dict.fromkeys((participants, everyone)):
     common = {
         "lr": 0.05,
         "local_steps": local_steps,
-        "participants": taking,
+        "participants": taking
     }
     methods = {"averaging": fl.FedAvg, "SCAFFOLD": Scaffold}
     for name, method in methods.items():

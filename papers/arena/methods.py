@@ -83,12 +83,7 @@ def units(
 def of_data(name: str, seed: int, stand_in: int) -> dict[str, float]:
     """What of the units is computed from the data."""
     form = "set" if name in SETS else "constraint"
-    problem = arena_problem(
-        seed,
-        name=name,
-        form=form,
-        stand_in=stand_in,
-    )
+    problem = arena_problem(seed, name=name, form=form, stand_in=stand_in)
     at_start = problem.metrics(problem.w0, problem)
     penalty = oracle_unit(problem) if name in SETS else 0.0
     return {
@@ -111,11 +106,7 @@ def smoothness(problem: Problem) -> float:
     A logistic loss bends by a quarter of a squared error.
     """
     X, *targets = problem.data
-    bends = {
-        "arena_np": 0.25,
-        "arena_sparse": 1.0,
-        "arena_pair": 0.25,
-    }
+    bends = {"arena_np": 0.25, "arena_sparse": 1.0, "arena_pair": 0.25}
     most = 0.0
     for rows in problem.rows:
         count = len(rows)
@@ -168,12 +159,7 @@ def soft(u: Units, x: float, y: float, **options: Any) -> FedSGM:
 def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
     """Penalty-FedAvg, the penalty in units of f(w0) / level."""
     rho = y * u.start / u.level
-    return PenaltyFedAvg(
-        **u.work(x),
-        tolerance=0.0,
-        rho=rho,
-        level=u.level,
-    )
+    return PenaltyFedAvg(**u.work(x), tolerance=0.0, rho=rho, level=u.level)
 
 
 def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:

@@ -159,12 +159,7 @@ def weighted(problem: Problem, ratio: float) -> Problem:
         return gradient(w, batch, weights * w.new_tensor(scale))
 
     config = {**problem.config, "ratio": ratio}
-    return replace(
-        problem,
-        losses=scaled,
-        gradient=slope,
-        config=config,
-    )
+    return replace(problem, losses=scaled, gradient=slope, config=config)
 
 
 def assembled(
@@ -205,12 +200,7 @@ def assembled(
         w0=torch.zeros(dim),
         metrics=metrics,
         heldout=(*val, *test),
-        config={
-            "name": f"arena_{name}",
-            "clients": clients,
-            "dim": dim,
-            **config,
-        },
+        config={"name": f"arena_{name}", "clients": clients, "dim": dim, **config},
     )
 
 
@@ -240,12 +230,7 @@ def held_out(
 ) -> tuple[Int[Tensor, "N r"], Int[Tensor, "v"]]:
     """Every client's training rows, and all clients' validation rows."""
     sizes = (rows.shape[1],) * len(rows)
-    kept, _, validation = holdout(
-        rows,
-        sizes,
-        VALIDATION,
-        rng,
-    )
+    kept, _, validation = holdout(rows, sizes, VALIDATION, rng)
     return kept, validation
 
 
@@ -300,12 +285,7 @@ def pair_task(seed: int, _: int) -> Made:
     table = data.digits()
     rng = seeded(seed, "split")
     train, test = split.train_test(table.y, TEST, rng)
-    of_clients = split.dirichlet(
-        table.y[train],
-        CLIENTS["pair"],
-        MIXTURE,
-        rng,
-    )
+    of_clients = split.dirichlet(table.y[train], CLIENTS["pair"], MIXTURE, rng)
     rows, val = held_out(train[of_clients], rng)
     pixels = table.X.flatten(1).float()
     X = with_constant(pixels / table.X.max())
@@ -329,18 +309,8 @@ def sparse_task(seed: int, _: int) -> Made:
     coins = torch.randint(2, (int(RADIUS),), generator=rng)
     places = torch.randperm(FEATURES, generator=rng)
     truth[places[: len(coins)]] = 2.0 * coins - 1
-    log_scale = SPREAD * torch.randn(
-        clients,
-        1,
-        FEATURES,
-        generator=rng,
-    )
-    features = torch.randn(
-        clients,
-        ROWS + TEST_ROWS,
-        FEATURES,
-        generator=rng,
-    )
+    log_scale = SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)
+    features = torch.randn(clients, ROWS + TEST_ROWS, FEATURES, generator=rng)
     X = (log_scale.exp() * features).flatten(0, 1)
     noise = torch.randn(len(X), generator=rng)
     y = X @ truth + noise

@@ -106,12 +106,7 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     accelerated projected gradient method.
     """
     form = "set" if name in SETS else "constraint"
-    single = arena_problem(
-        seed,
-        name=name,
-        form=form,
-        stand_in=stand_in,
-    )
+    single = arena_problem(seed, name=name, form=form, stand_in=stand_in)
     problem = doubled(single)
     w = accelerated(problem) if name in SETS else slsqp(problem, LEVELS[name])
 
@@ -120,29 +115,15 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         return {**plain_metrics(w, problem), "residual": residual(problem, w)}
 
-    config = {
-        **problem.config,
-        "form": "solved",
-        "steps": STEPS,
-    }
-    return replace(
-        problem,
-        w0=w,
-        metrics=metrics,
-        config=config,
-    )
+    config = {**problem.config, "form": "solved", "steps": STEPS}
+    return replace(problem, w0=w, metrics=metrics, config=config)
 
 
 def doubled(problem: Problem) -> Problem:
     """The same problem in float64."""
     data = tuple(in_float64(x) for x in problem.data)
     heldout = tuple(in_float64(x) for x in problem.heldout)
-    return replace(
-        problem,
-        data=data,
-        heldout=heldout,
-        w0=in_float64(problem.w0),
-    )
+    return replace(problem, data=data, heldout=heldout, w0=in_float64(problem.w0))
 
 
 def in_float64(x: Tensor) -> Tensor:
@@ -175,11 +156,7 @@ def slsqp(problem: Problem, level: float) -> Vector:
     def grad_room(x: Array) -> Array:
         return -slope(problem, at(x), [0.0, 1.0]).numpy()
 
-    constraint = {
-        "type": "ineq",
-        "fun": room,
-        "jac": grad_room,
-    }
+    constraint = {"type": "ineq", "fun": room, "jac": grad_room}
     answer = scipy.optimize.minimize(
         f,
         problem.w0.numpy(),

@@ -64,12 +64,7 @@ def configurations(method: str, problem: str, p: Params) -> Iterator[Spec]:
     paid = budget / entry.sent(steps, unit.dim)
     form = form_of(method, problem)
     for number, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
-        task = partial(
-            arena_problem,
-            name=problem,
-            form=form,
-            stand_in=p["stand_in"],
-        )
+        task = partial(arena_problem, name=problem, form=form, stand_in=p["stand_in"])
         if entry.ratio:
             task = partial(task, ratio=y * unit.start / unit.level)
         yield Spec(
@@ -79,11 +74,7 @@ def configurations(method: str, problem: str, p: Params) -> Iterator[Spec]:
             seeds=p["seeds"],
             evaluate_every=evaluations(rounds, int(paid)),
             keep=KEEP,
-            labels={
-                "problem": problem,
-                "method": method,
-                "config": number,
-            },
+            labels={"problem": problem, "method": method, "config": number},
         )
 
 

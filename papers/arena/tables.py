@@ -34,12 +34,7 @@ def query(
     budget: str = "grads",
 ) -> Query:
     """A quantity of a method."""
-    return Query.of(
-        measure,
-        problem=problem,
-        method=method,
-        budget=budget,
-    )
+    return Query.of(measure, problem=problem, method=method, budget=budget)
 
 
 def standing(
@@ -49,14 +44,7 @@ def standing(
     budget: str = "grads",
 ) -> str:
     """How a method stands, one of `STANDINGS`."""
-    number = numbers[
-        query(
-            "standing",
-            problem,
-            method,
-            budget,
-        )
-    ]
+    number = numbers[query("standing", problem, method, budget)]
     return STANDINGS[int(number.value)]
 
 
@@ -111,11 +99,7 @@ def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.
             row[title] = unbroken(numbers[key]) if key in numbers else ""
         config = numbers[query("config", problem, method)].value
         run = name_of(
-            {
-                "problem": problem,
-                "method": method,
-                "config": config,
-            },
+            {"problem": problem, "method": method, "config": config},
             DEFAULTS,
         )
         if health.get(run):

@@ -74,11 +74,7 @@ def pair_lenet(
     def decoder() -> nn.Module:
         if not hidden:
             return nn.Linear(50, out)
-        return nn.Sequential(
-            nn.Linear(50, hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, out),
-        )
+        return nn.Sequential(nn.Linear(50, hidden), nn.ReLU(), nn.Linear(hidden, out))
 
     def make() -> Tasks:
         encoder = nn.Sequential(
@@ -123,10 +119,7 @@ def pair_cnn(rng: torch.Generator | None = None) -> Tasks:
         return Tasks(encoder, [decoder(), decoder()])
 
     def decoder() -> nn.Module:
-        return nn.Sequential(
-            nn.Linear(192, 100),
-            nn.Linear(100, 10),
-        )
+        return nn.Sequential(nn.Linear(192, 100), nn.Linear(100, 10))
 
     return started(make, rng)
 

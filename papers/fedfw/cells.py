@@ -237,12 +237,7 @@ def run_as_traced(column: str, norm: str, method: str) -> Labels:
     lam, radius = traced(column, norm, method)
     if method == "sto":
         return {**cell, "method": method, "lam": lam}
-    return {
-        **cell,
-        "method": "fw",
-        "lam": lam,
-        "radius": radius,
-    }
+    return {**cell, "method": "fw", "lam": lam, "radius": radius}
 
 
 def guessing(usual: float, uncut: float) -> Callable[[Mapping[str, Any]], float]:

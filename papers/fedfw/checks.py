@@ -292,19 +292,11 @@ def schedule(
     ones = np.ones(rounds)
     if name == "convex":
         u = share * (t - 1) + 2
-        return Schedule(
-            eta=2 / u,
-            lam=lam0 * np.sqrt(u),
-            rho=ones,
-        )
+        return Schedule(eta=2 / u, lam=lam0 * np.sqrt(u), rho=ones)
     if name == "nonconvex":
         passed = rounds if share == 1 else share * rounds + 1
         u = passed * ones
-        return Schedule(
-            eta=u ** (-2 / 3),
-            lam=lam0 * u ** (1 / 3),
-            rho=ones,
-        )
+        return Schedule(eta=u ** (-2 / 3), lam=lam0 * u ** (1 / 3), rho=ones)
     return Schedule(
         eta=9 / (t + 8),
         lam=lam0 * np.sqrt(t + 8),

@@ -117,12 +117,7 @@ def constrained_synthetic(
     else:
         rows, sizes = label_windows(y, clients, labels, rng)
     rows, sizes, test_rows_of_clients = holdout(rows, sizes, TEST_SHARE, rng)
-    choices = {
-        "model": model,
-        "labels": labels,
-        "paper_code": paper_code,
-        "most": most,
-    }
+    choices = {"model": model, "labels": labels, "paper_code": paper_code, "most": most}
     return classifier(
         Samples(X, y),
         Samples(X[test_rows_of_clients], y[test_rows_of_clients]),
@@ -187,12 +182,7 @@ def constrained_pictures(
         test_samples = Samples(test_samples.X[:test_rows], test_samples.y[:test_rows])
     fitted = _network(model, samples.X, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
-    choices = {
-        "data": data,
-        "model": model,
-        "labels": labels,
-        "local_test": local_test,
-    }
+    choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
     return classifier(
         Samples(samples.X[used], samples.y[used]),
         test_samples,

@@ -259,14 +259,7 @@ def _write(file: Path, runs: list[Payload], numbers: Mapping[str, Payload]) -> N
             arrays["metrics"],
             arrays["info"],
         )
-        table.append(
-            {
-                "profile": profile,
-                "run": name,
-                "labels": run["labels"],
-                "rows": rows,
-            }
-        )
+        table.append({"profile": profile, "run": name, "labels": run["labels"], "rows": rows})
         for model in MODELS:
             if arrays[model] is not None:
                 models[f"{profile}/{name}/{model}"] = tables.compact(arrays[model])

@@ -105,12 +105,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.one_of(
-            self.id,
-            "paper",
-            self.paper,
-            tuple(PAPERS),
-        )
+        checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
 
     @property
     def anchor(self) -> str:

@@ -64,12 +64,7 @@ class Number:
     def __rmul__(self, factor: float) -> Number:
         low, high = sorted((factor * self.low, factor * self.high))
         per_seed = tuple(factor * x for x in self.per_seed)
-        return Number(
-            factor * self.value,
-            low,
-            high,
-            per_seed,
-        )
+        return Number(factor * self.value, low, high, per_seed)
 
     def __abs__(self) -> Number:
         low, high = sorted((abs(self.low), abs(self.high)))
@@ -87,12 +82,7 @@ class Number:
     def shifted(self, by: float) -> Number:
         """The number with a constant added."""
         per_seed = tuple(x + by for x in self.per_seed)
-        return Number(
-            self.value + by,
-            self.low + by,
-            self.high + by,
-            per_seed,
-        )
+        return Number(self.value + by, self.low + by, self.high + by, per_seed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, rounded to six significant digits."""
@@ -149,12 +139,7 @@ def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     x = np.asarray(a, float)
     y = np.asarray(b, float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _number(
-            x.mean() / y.mean(),
-            ratio_ends(x, y),
-            x / y,
-            unit,
-        )
+        return _number(x.mean() / y.mean(), ratio_ends(x, y), x / y, unit)
 
 
 def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:

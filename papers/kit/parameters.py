@@ -16,12 +16,7 @@ from fedlib.run import check_seeds
 
 MOST = 10**9  # a larger count is a slip of the keyboard: nobody waits for its end
 MOST_SEEDS = 10**5
-WORDS = {
-    "true": True,
-    "false": False,
-    "none": None,
-    "null": None,
-}
+WORDS = {"true": True, "false": False, "none": None, "null": None}
 CONSTANTS = (bool, int, float, str, list, tuple, dict)
 INJECTED = "# Parameters"  # the first line of the cell that papermill adds
 
@@ -62,24 +57,14 @@ def settle(cell: dict[str, Any], /, **declared: Any) -> None:
     """
     values = requested("page", cell, ("profile", *declared))
     profile = values.get("profile", "full")
-    checks.one_of(
-        "page",
-        "profile",
-        profile,
-        ("full", "quick"),
-    )
+    checks.one_of("page", "profile", profile, ("full", "quick"))
     cell["profile"] = profile
     for name, declaration in declared.items():
         entries = declaration if isinstance(declaration, tuple) else (declaration,)
         full, *others = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
         quick = others[0] if others else full
         least: Any = others[1] if len(others) > 1 else 1
-        value = checked(
-            "page",
-            name,
-            values.get(name),
-            [full, quick],
-        )
+        value = checked("page", name, values.get(name), [full, quick])
         if value is None:
             value = quick if profile == "quick" else full
         check_least(name, value, full, least)
@@ -189,16 +174,7 @@ def checked(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     """
     if not isinstance(examples[0], tuple):
         value = read_as(value, examples)
-        return (
-            None
-            if value is None
-            else check_one(
-                caller,
-                name,
-                value,
-                examples,
-            )
-        )
+        return None if value is None else check_one(caller, name, value, examples)
     if isinstance(value, str):
         value = entries_of(value)
     if value is None:
@@ -223,25 +199,10 @@ def check_list(caller: str, name: str, values: Any, examples: Sequence[Any]) -> 
     """
     if not isinstance(values, (list, tuple, range)) or not values:
         example = list(examples[0][:3])
-        raise ValueError(
-            checks.sentence(
-                caller,
-                name,
-                f"be a list such as {example}",
-                values,
-            )
-        )
+        raise ValueError(checks.sentence(caller, name, f"be a list such as {example}", values))
     entries = [entry for example in examples for entry in example]
     entry_name = f"every entry of {name}"
-    numbers = [
-        check_one(
-            caller,
-            entry_name,
-            read_as(value, entries),
-            entries,
-        )
-        for value in values
-    ]
+    numbers = [check_one(caller, entry_name, read_as(value, entries), entries) for value in values]
     if name == "seeds":
         return check_seeds(numbers)
     repeated = any(len({*example}) < len(example) for example in examples)
@@ -291,21 +252,11 @@ def check_one(caller: str, name: str, value: Any, examples: Sequence[Any]) -> An
     """One number or text of the kind of the examples."""
     example = examples[0]
     if isinstance(example, str):
-        checks.one_of(
-            caller,
-            name,
-            value,
-            sorted({*examples}),
-        )
+        checks.one_of(caller, name, value, sorted({*examples}))
     elif isinstance(example, bool):
         checks.value(caller, name, value, bool)
     elif isinstance(example, int):
-        checks.count(
-            caller,
-            name,
-            value,
-            int(0 not in examples),
-        )
+        checks.count(caller, name, value, int(0 not in examples))
         checks.require(
             value <= MOST,
             caller,

@@ -119,12 +119,7 @@ def picture(figure: Figure, format: str) -> bytes:
         options = {"metadata": {"Date": None}, "transparent": True}
     with warnings.catch_warnings():  # dots of equal value that find no room lie upon each other
         warnings.filterwarnings("ignore", message=".* of the points cannot be placed")
-        figure.savefig(
-            buffer,
-            format=format,
-            dpi=110,
-            **options,
-        )
+        figure.savefig(buffer, format=format, dpi=110, **options)
     if format == "svg":
         return buffer.getvalue()
     small = io.BytesIO()
@@ -174,12 +169,7 @@ def show(
         table = getattr(shown, "data", None) if data is None else data
         runs = [] if table is None or "run" not in table else [*table["run"].unique()]
         about = {"name": name, "profile": profile, "runs": runs}
-        _display(
-            png,
-            alt,
-            caption,
-            {**files_of(figure, table), **about},
-        )
+        _display(png, alt, caption, {**files_of(figure, table), **about})
     else:
         write_figure(png, alt)
     pyplot.close(figure)

@@ -50,12 +50,7 @@ def curves(traces: Traces) -> pd.DataFrame:
     """
     frames = []
     for name, trace in traces.items():
-        rows = tables.rows_of(
-            trace.seeds,
-            trace.rounds,
-            trace.metrics,
-            trace.info,
-        )
+        rows = tables.rows_of(trace.seeds, trace.rounds, trace.metrics, trace.info)
         frames.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
     return pd.concat(frames, ignore_index=True)
 
@@ -96,14 +91,7 @@ def chosen(
 
 def sweep(traces: Traces, defaults: Defaults, label: str, **fixed: Label) -> dict[Any, Trace]:
     """Runs that differ in one label, by its value and ascending; see `along`."""
-    runs = [
-        *chosen(
-            traces,
-            [label],
-            defaults,
-            **fixed,
-        ).values()
-    ]
+    runs = [*chosen(traces, [label], defaults, **fixed).values()]
     by_value = {labels_of(run)[label]: run for run in runs if label in labels_of(run)}
     return dict(sorted(by_value.items()))
 
@@ -166,12 +154,7 @@ def along(
     defaults : the study's defaults, which all other labels have, or which a run does not have.
     fixed : labels with other values.
     """
-    return selected(
-        rows,
-        sweep,
-        defaults,
-        **fixed,
-    ).set_index([*sweep, "seed"])
+    return selected(rows, sweep, defaults, **fixed).set_index([*sweep, "seed"])
 
 
 def selected(
@@ -278,14 +261,7 @@ def null_rows(
     apart = first_minus_last(values)
     if len(apart) == 0:
         return []
-    return [
-        row(
-            measure,
-            mean(apart, unit),
-            **labels,
-            minus="nothing",
-        )
-    ]
+    return [row(measure, mean(apart, unit), **labels, minus="nothing")]
 
 
 def permuted(values: NDArray[Any]) -> NDArray[Any]:

@@ -82,16 +82,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     """
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
-    stored = {
-        n: s
-        for n, s in chosen.items()
-        if store.is_stored(
-            study.name,
-            profile,
-            n,
-            s,
-        )
-    }
+    stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
     done: list[Comparison] = []
     without_data: dict[str, DataError] = {}
     for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
@@ -115,12 +106,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
             findings[name] = comparison.finding(comparisons.mark(study.name, profile, name))
             done.append(comparison)
-        comparisons.note(
-            study.name,
-            profile,
-            len(specs),
-            findings,
-        )
+        comparisons.note(study.name, profile, len(specs), findings)
     equal = [comparison.difference for comparison in done if not comparison.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
@@ -277,12 +263,7 @@ def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "f
                 wrong.append(
                     f"{run}: {direction} must be {counted:.10g}, got {bits:.10g}; reproduce it."
                 )
-    return Comparison(
-        rounds,
-        spec.rounds,
-        wrong,
-        float(difference),
-    )
+    return Comparison(rounds, spec.rounds, wrong, float(difference))
 
 
 def _as_stored(trace: Trace, spec: Spec) -> Trace:
@@ -300,12 +281,7 @@ def _as_stored(trace: Trace, spec: Spec) -> Trace:
 
 def _near(a: Array, b: Array, tolerance: Tolerance, share: float = 1.0) -> Flags:
     """Where values are equal within a share of a tolerance."""
-    size = np.nanmax(
-        np.abs(b),
-        axis=1,
-        initial=NOTHING,
-        keepdims=True,
-    )
+    size = np.nanmax(np.abs(b), axis=1, initial=NOTHING, keepdims=True)
     absolute: Any = share * tolerance.atol * size
     return np.isclose(
         a,
@@ -321,15 +297,7 @@ def _led_elsewhere(name: str, shifted: Array, computed: Array, tolerance: Tolera
     if name in ENDS:
         return np.asarray(~_near(shifted, computed, tolerance).all(1, keepdims=True))
     # two ways may part slowly, and a third stand between
-    return ~np.logical_and.accumulate(
-        _near(
-            shifted,
-            computed,
-            tolerance,
-            0.1,
-        ),
-        1,
-    )
+    return ~np.logical_and.accumulate(_near(shifted, computed, tolerance, 0.1), 1)
 
 
 def _parts(trace: Trace, reference: Trace) -> dict[str, Array]:

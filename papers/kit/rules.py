@@ -177,12 +177,7 @@ def of(key: Key, **labels: Label) -> Term:
 
 def value(key: Key, **labels: Label) -> Term:
     """The value alone, whatever its interval: for what is exact, or a sentence about means."""
-    return _term(
-        "value of {}",
-        key,
-        labels,
-        lambda number: exact(number.value),
-    )
+    return _term("value of {}", key, labels, lambda number: exact(number.value))
 
 
 def most(key: Key, **labels: Label) -> Term:
@@ -232,12 +227,7 @@ def between(key: Key, bottom: float, top: float, words: str = "") -> Condition:
 def near(key: Key, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
     words = f"within {margin:.6g} of {target:.6g}"
-    return between(
-        key,
-        target - margin,
-        target + margin,
-        words,
-    )
+    return between(key, target - margin, target + margin, words)
 
 
 def falls(*keys: Key) -> Condition:
@@ -271,12 +261,7 @@ def given(premise: Condition, condition: Condition) -> Condition:
         return condition.holds(n) if premise.holds(n) else None
 
     words = f"{condition.words}, judged only given that {premise.words}"
-    return Condition(
-        words,
-        premise.keys + condition.keys,
-        decide,
-        condition.statements,
-    )
+    return Condition(words, premise.keys + condition.keys, decide, condition.statements)
 
 
 def _ordered(how: str, steps: Sequence[Condition], keys: tuple[Key, ...]) -> Condition:
@@ -297,34 +282,19 @@ def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Conditi
 
 def _stated(words: str, statement: Statement) -> Condition:
     """The condition that a single statement holds."""
-    return Condition(
-        words,
-        statement.keys,
-        statement.state,
-        (statement,),
-    )
+    return Condition(words, statement.keys, statement.state, (statement,))
 
 
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
     if not isinstance(b, Term):
         return _stated(
             f"{a.words} {how} {b:.6g}",
-            Statement(
-                a.keys,
-                a.read,
-                how,
-                float(b),
-            ),
+            Statement(a.keys, a.read, how, float(b)),
         )
     apart = a - b
     return _stated(
         f"{a.words} {how} {b.words}",
-        Statement(
-            apart.keys,
-            apart.read,
-            how,
-            0.0,
-        ),
+        Statement(apart.keys, apart.read, how, 0.0),
     )
 
 
@@ -333,12 +303,7 @@ def _subtract(a: Number, b: Number) -> Number:
         return mean(np.subtract(a.per_seed, b.per_seed))
     if b.low == b.high:
         return a.shifted(-b.value)
-    return Number(
-        a.value - b.value,
-        a.low - b.high,
-        a.high - b.low,
-        (),
-    )
+    return Number(a.value - b.value, a.low - b.high, a.high - b.low, ())
 
 
 def _is_mean(x: Number) -> bool:
@@ -605,12 +570,7 @@ def conditions_of(conditions: Conditions) -> list[tuple[str, str, Condition]]:
 
 def part_of(words: str, case: str, condition: Condition, numbers: Numbers) -> Part:
     """A condition with what the numbers say of it."""
-    part = Part(
-        words,
-        case,
-        condition,
-        STATES[condition.holds(numbers)],
-    )
+    part = Part(words, case, condition, STATES[condition.holds(numbers)])
     statement = condition.shown(numbers)
     if statement is None:
         return part

@@ -41,12 +41,7 @@ def groups_of(study: Study, profile: str) -> Iterator[dict[str, Any]]:
         lacking = [
             name
             for name, spec in group.items()
-            if not store.is_stored(
-                study.name,
-                profile,
-                name,
-                spec,
-            )
+            if not store.is_stored(study.name, profile, name, spec)
         ]
         if lacking:
             seconds = sum(work(spec) * rates.get(name, usual) for name, spec in group.items())

@@ -34,14 +34,7 @@ def to_csv(profiles: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
             labels |= texts
             seeds = ["nan" if x is None else repr(x) for x in number["per_seed"]]
             row = {**number, "seeds": len(seeds), "per_seed": " ".join(seeds)}
-            rows.append(
-                {
-                    "profile": profile,
-                    "name": name,
-                    **row,
-                    **texts,
-                }
-            )
+            rows.append({"profile": profile, "name": name, **row, **texts})
     table = pd.DataFrame(rows, columns=[*START, *labels, *END])
     return str(table.to_csv(index=False, lineterminator="\n"))
 

@@ -67,14 +67,7 @@ class Spec:
     def __post_init__(self) -> None:
         checks.fields(self)
         if len({*self.seeds}) < len(self.seeds):
-            raise ValueError(
-                checks.sentence(
-                    "Spec",
-                    "seeds",
-                    "be distinct",
-                    self.seeds,
-                )
-            )
+            raise ValueError(checks.sentence("Spec", "seeds", "be distinct", self.seeds))
         taken = {*RESERVED, *self.keep, *self.optional}
         for label in self.labels:
             if label in taken:
@@ -173,12 +166,7 @@ def compute_or_load(
         make_room(study, profile)
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
-        if not recompute and is_stored(
-            study,
-            profile,
-            name,
-            spec,
-        ):
+        if not recompute and is_stored(study, profile, name, spec):
             traces[name] = to_trace(read_run(stored_path(study, profile, name)), spec.labels)
     missing = specs.keys() - traces.keys()
     for group in groups(among or specs):
@@ -186,12 +174,7 @@ def compute_or_load(
             continue
         path = checkpoint_path(study, profile, group) if store else None
         try:
-            computed = compute(
-                group,
-                device,
-                progress,
-                path,
-            )
+            computed = compute(group, device, progress, path)
         except RuntimeError as error:
             if "allocate memory" not in str(error):
                 raise
@@ -209,12 +192,7 @@ def compute_or_load(
                 computed[name],
             )
             if store:
-                check_kept(
-                    study,
-                    name,
-                    group[name],
-                    payload,
-                )
+                check_kept(study, name, group[name], payload)
                 with archive.exclusive(results_dir()):  # who collects removes empty folders
                     write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload, specs[name].labels)
@@ -229,14 +207,7 @@ def check_kept(study: str, name: str, spec: Spec, payload: Mapping[str, Any]) ->
     lacking = [curve for curve in spec.keep if curve not in stored]
     if lacking:
         rule = "name curves that the run has; the others are `optional`"
-        raise ValueError(
-            checks.sentence(
-                f"{study}/{name}",
-                "keep",
-                rule,
-                lacking,
-            )
-        )
+        raise ValueError(checks.sentence(f"{study}/{name}", "keep", rule, lacking))
 
 
 def make_room(study: str, profile: str) -> None:

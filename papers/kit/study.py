@@ -89,12 +89,7 @@ class Study:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.one_of(
-            self.name,
-            "paper",
-            self.paper,
-            (*PAPERS, ALL),
-        )
+        checks.one_of(self.name, "paper", self.paper, (*PAPERS, ALL))
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.
@@ -104,20 +99,10 @@ class Study:
         profiles = dict(self.profiles)
         if self.at_paper:
             profiles[PAPER] = {**self.profiles["full"], **self.at_paper}
-        checks.one_of(
-            self.name,
-            "profile",
-            profile,
-            tuple(profiles),
-        )
+        checks.one_of(self.name, "profile", profile, tuple(profiles))
         params = dict(profiles[profile])
         for name, change in changes.items():
-            checks.one_of(
-                self.name,
-                "parameter",
-                name,
-                tuple(self.parameters),
-            )
+            checks.one_of(self.name, "parameter", name, tuple(self.parameters))
             value = checked(
                 self.name,
                 name,
@@ -141,12 +126,7 @@ class Study:
         Nothing runs yet; see `Page.run`. An unknown profile, parameter or device is refused, and
         so is a value of another kind than the profile's.
         """
-        checks.value(
-            self.name,
-            "recompute",
-            recompute,
-            bool,
-        )
+        checks.value(self.name, "recompute", recompute, bool)
         resolve_device(device)
         return Page(
             self,
@@ -276,16 +256,7 @@ class Study:
         The points of a grid are one group: none is judged while others, which might be chosen in
         its place, are missing.
         """
-        lacking = {
-            n
-            for n, s in specs.items()
-            if not store.is_stored(
-                self.name,
-                profile,
-                n,
-                s,
-            )
-        }
+        lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
         for group in store.groups(specs):
             if not lacking.isdisjoint(group):
                 lacking |= group.keys()
@@ -352,14 +323,7 @@ class Study:
         """
         configs = self.stored_configs(claim.all_runs)
         known = store.read_derived(self.name)
-        verdicts = claim.verdicts(
-            Evidence(
-                known.numbers,
-                configs,
-                configs,
-                health=known.health,
-            )
-        )
+        verdicts = claim.verdicts(Evidence(known.numbers, configs, configs, health=known.health))
         return verdicts | self.at_scale(claim, verdicts)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
@@ -383,12 +347,7 @@ class Study:
             if not larger or not measured or not paths.keys() <= known.runs.keys():
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
-            evidence = Evidence(
-                known.numbers,
-                configs,
-                configs,
-                health=known.health,
-            )
+            evidence = Evidence(known.numbers, configs, configs, health=known.health)
             outcome = replace(reading.judged(evidence, claim.id), profile=PAPER)
             where = f"at the paper's scale ({setting(configs)})"
             if outcome.parts:
@@ -464,14 +423,7 @@ class Page:
         known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
         if problem is not None and not algorithms:
             rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
-            raise ValueError(
-                checks.sentence(
-                    call,
-                    "problem",
-                    rule,
-                    problem,
-                )
-            )
+            raise ValueError(checks.sentence(call, "problem", rule, problem))
         specs = dict(declared)
         for name, algorithm in algorithms.items():
             checks.one_of(call, "name", name, known)
@@ -567,14 +519,7 @@ class Page:
         if defaults is None:
             return quantities.curves(self.traces)
         self.check_labels((*vary, *fixed), defaults)
-        return quantities.curves(
-            quantities.chosen(
-                self.traces,
-                vary,
-                defaults,
-                **fixed,
-            )
-        )
+        return quantities.curves(quantities.chosen(self.traces, vary, defaults, **fixed))
 
     def check_labels(self, labels: Iterable[str], defaults: quantities.Defaults) -> None:
         """Refuse a label that neither the defaults nor a run of the full profile has."""

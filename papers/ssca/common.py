@@ -228,10 +228,5 @@ def sgd(
     """The baseline with `steps` local steps a round, which over features can only be one."""
     size = rows(split, batch, clients)
     if split == "samples":
-        return MiniBatchSGD(
-            lr=lr,
-            local_steps=steps,
-            batch_size=size,
-            ridge=RIDGE,
-        )
+        return MiniBatchSGD(lr=lr, local_steps=steps, batch_size=size, ridge=RIDGE)
     return VerticalSGD(lr=lr, batch_size=size, ridge=RIDGE)

@@ -81,12 +81,7 @@ def shared(tmp_path_factory):
         paper.mkdir()
         toy_book.seal(paper / "numbers.json", {**toy_book.NUMBERS, "numbers": {"gap": number}})
         older = measured("2026-01-02", 1.0, jax=2.0)
-        newer = measured(
-            "2026-03-04",
-            3.0,
-            jax=4.0,
-            loop=2.0,
-        )
+        newer = measured("2026-03-04", 3.0, jax=4.0, loop=2.0)
         benchmarks = json.dumps({"Old chip": older, "New chip": newer})
         (folder / "benchmarks").mkdir()
         (folder / "benchmarks" / "results.json").write_text(benchmarks, encoding="utf-8")
@@ -335,11 +330,7 @@ def test_without_an_address_there_is_no_such_link(rebuilt):
 def test_every_page_says_licence_version_and_how_to_cite(shared):
     page, _ = shared
     fields = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    (footer,) = re.findall(
-        r'<div class="extra_footer">(.*?)</div>',
-        page,
-        flags=re.S,
-    )
+    (footer,) = re.findall(r'<div class="extra_footer">(.*?)</div>', page, flags=re.S)
     words = re.sub(r"<[^>]*>", "", footer)
     assert f"{fields['license']} licence · version {fields['version']}" in words
     assert "How to cite" in words

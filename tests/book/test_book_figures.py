@@ -213,11 +213,7 @@ def table_row(*texts):
 def test_a_line_of_the_errata_is_a_target_and_its_name_a_link(extension):
     book = extension("fedbook")
     app = SimpleNamespace(builder=SimpleNamespace(format="html"))
-    errata = nodes.container(
-        "",
-        table_row("Y1", "printed"),
-        table_row("X", "other"),
-    )
+    errata = nodes.container("", table_row("Y1", "printed"), table_row("X", "other"))
     book.link_errata(app, errata, "book/errata")
     assert [row["ids"] for row in errata] == [["erratum-Y1"], []]
     statements = nodes.container("", table_row("X", "right (Y1, Y12)"))

@@ -85,17 +85,8 @@ def test_the_pseudocode_is_read_whole(ext, name):
     docstring = inspect.getdoc(CLASSES[name])
     steps = ext("methods").steps_of(docstring)
     assert [step.number for step in steps] == [*range(1, len(steps) + 1)]
-    block = re.search(
-        r"^ {4}1 .*?\n\n",
-        docstring,
-        re.DOTALL | re.MULTILINE,
-    )
-    written = re.sub(
-        r"^ {4}\d+ ",
-        "",
-        block[0],
-        flags=re.MULTILINE,
-    )
+    block = re.search(r"^ {4}1 .*?\n\n", docstring, re.DOTALL | re.MULTILINE)
+    written = re.sub(r"^ {4}\d+ ", "", block[0], flags=re.MULTILINE)
     read = " ".join(line for step in steps for line in step.lines)
     assert read.split() == written.split()
 

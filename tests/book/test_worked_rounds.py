@@ -15,12 +15,7 @@ METHODS = Path(__file__).resolve().parents[2] / "book" / "methods"
 
 
 def final_model(method, problem, rounds):
-    trace = fl.run(
-        method,
-        problem,
-        rounds=rounds,
-        progress=False,
-    )
+    trace = fl.run(method, problem, rounds=rounds, progress=False)
     return float(trace.state.w)
 
 
@@ -68,11 +63,7 @@ def test_where_soft_switching_settles():
         tolerance=0.0,
         switch=fl.Soft(2.0),
     )
-    near(
-        final_model(method, problem, 100),
-        (math.sqrt(37) - 1) / 6,
-        abs=1e-4,
-    )
+    near(final_model(method, problem, 100), (math.sqrt(37) - 1) / 6, abs=1e-4)
 
 
 def test_two_rounds_of_fedfw():
@@ -92,10 +83,5 @@ def test_the_shortest_combination_of_two_gradients():
 def test_the_first_round_of_ssca(debias, model):
     problem = problems.pareto(torch.tensor([3.0]).view(1, 1, 1, 1))
     half = fl.PowerLaw(0.5, 0.6)
-    method = fl.SSCA(
-        1.0,
-        rho=half,
-        gamma=half,
-        debias=debias,
-    )
+    method = fl.SSCA(1.0, rho=half, gamma=half, debias=debias)
     near(final_model(method, problem, 1), model)

@@ -24,10 +24,6 @@ def test_every_table_has_a_caption_and_numbers_do_not_skip(name):
 @pytest.mark.parametrize("name", pages("notebooks/*.html"))
 def test_the_figures_of_a_notebook_are_numbered(name):
     text = (HTML / name).read_text(encoding="utf-8")
-    figures = re.findall(
-        r'<figure class="fed-figure.*?</figure>',
-        text,
-        re.DOTALL,
-    )
+    figures = re.findall(r'<figure class="fed-figure.*?</figure>', text, re.DOTALL)
     numbers = re.findall(r"<figcaption><b>Fig\. (\d+)", "".join(figures))
     assert numbers == [str(number + 1) for number in range(len(figures))]

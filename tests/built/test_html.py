@@ -146,11 +146,7 @@ FIGURE_OR_FILES = re.compile(
 
 @pytest.mark.parametrize("path", PAGES, ids=short)
 def test_every_figure_stands_above_its_files_and_commands(path):
-    text = re.sub(
-        r'src="data:[^"]*"',
-        "",
-        path.read_text(encoding="utf-8"),
-    )
+    text = re.sub(r'src="data:[^"]*"', "", path.read_text(encoding="utf-8"))
     matches = [m for m in FIGURE_OR_FILES.finditer(text) if "overview.svg" not in m[0]]
     figures = matches[::2]
     folds = matches[1::2]

@@ -62,96 +62,40 @@ GOOD = [
     (Weak, [3]),
 ]
 BAD = [
-    (
-        bool,
-        "be True or False",
-        [0, "no", None, torch.tensor(True)],
-    ),
-    (
-        int,
-        "be a whole number",
-        [1.0, True, "1", None, torch.tensor(1)],
-    ),
+    (bool, "be True or False", [0, "no", None, torch.tensor(True)]),
+    (int, "be a whole number", [1.0, True, "1", None, torch.tensor(1)]),
     (float, "be a number", NOT_A_NUMBER),
-    (
-        float,
-        "be a finite number",
-        [math.nan, -math.inf, np.float64("nan")],
-    ),
+    (float, "be a finite number", [math.nan, -math.inf, np.float64("nan")]),
     (str, "be a text", [None, 3, b"a"]),
     (Positive, "be a number", NOT_A_NUMBER),
     (Positive, "be positive, got", [0, np.float32(-1)]),
     (Positive, "be positive and finite, got", [math.inf, math.nan]),
     (Threshold, "be a finite number", [math.nan, -math.inf]),
-    (
-        Count,
-        "be a whole number",
-        [1.0, "1", None, torch.tensor(1), True],
-    ),
+    (Count, "be a whole number", [1.0, "1", None, torch.tensor(1), True]),
     (Count, "be at least 1", [0, np.int64(0)]),
     (Count | None, "be a whole number or None", ["x", ()]),
-    (
-        float | tuple[float, ...],
-        "be a number or a tuple",
-        ["x", None, [1.0]],
-    ),
-    (
-        float | tuple[float, ...],
-        "b[1] must be a finite number",
-        [(1.0, math.nan)],
-    ),
-    (
-        Literal["a", 1],
-        "be one of 'a', 1",
-        ["b", True, ["a"]],
-    ),
+    (float | tuple[float, ...], "be a number or a tuple", ["x", None, [1.0]]),
+    (float | tuple[float, ...], "b[1] must be a finite number", [(1.0, math.nan)]),
+    (Literal["a", 1], "be one of 'a', 1", ["b", True, ["a"]]),
     (Literal["a"] | None, "be one of 'a' or None", ["b", 0]),
     (Count | Literal["a"], "be a whole number or one of 'a'", ["b", None]),
-    (
-        Literal["a"] | Sequence[float],
-        "b[1] must be a number, got True.",
-        [[1, True]],
-    ),
+    (Literal["a"] | Sequence[float], "b[1] must be a number, got True.", [[1, True]]),
     (tuple[int, str], "have 2 entries", [(1,)]),
     (tuple[int, str], "b[1] must be a text", [(1, 2)]),
-    (
-        tuple[int, ...],
-        "be a tuple of whole numbers*pass tuple(...)",
-        [[1], {1}],
-    ),
+    (tuple[int, ...], "be a tuple of whole numbers*pass tuple(...)", [[1], {1}]),
     (tuple[int, ...], "be a tuple", ["abc", None]),
-    (
-        Annotated[tuple[int, ...], SOME],
-        "not be empty",
-        [()],
-    ),
+    (Annotated[tuple[int, ...], SOME], "not be empty", [()]),
     (Sequence[int], "be a Sequence of whole numbers", ["abc", 3]),
-    (
-        Sequence[int],
-        "call .tolist()",
-        [np.arange(2), torch.arange(2)],
-    ),
-    (
-        Sequence[int],
-        "pass list(...)",
-        [{1}, iter([1])],
-    ),
+    (Sequence[int], "call .tolist()", [np.arange(2), torch.arange(2)]),
+    (Sequence[int], "pass list(...)", [{1}, iter([1])]),
     (Sequence[int], "pass list(....values())", [{"a": 1}]),
     (Mapping[str, int], "be a Mapping", [[], None]),
-    (
-        Mapping[str, int] | None,
-        "every key of b must be a text, got 1.",
-        [{1: 1}],
-    ),
+    (Mapping[str, int] | None, "every key of b must be a text, got 1.", [{1: 1}]),
     (Mapping[str, Callable] | None, "b['a'] must be a function, got 0.5.", [{"a": 0.5}]),
     (type[int], "be a class of int", [3, None]),
     (Callable[[int], int], "be a function", ["abs", None]),
     (Float[Tensor, "N d"], "a tensor of floats of shape [N, d]", [[1.0], TWO, None]),
-    (
-        Float[Tensor, "N d"],
-        "got int64 [1, 2]",
-        [torch.ones(1, 2).long()],
-    ),
+    (Float[Tensor, "N d"], "got int64 [1, 2]", [torch.ones(1, 2).long()]),
     (
         Switch,
         "be a Switch",
@@ -197,12 +141,7 @@ class Record:
 
 
 def test_numbers_of_numpy_in_fields_become_those_of_python():
-    record = Record(
-        np.float32(0.5),
-        np.int64(3),
-        np.True_,
-        (np.float32(1), 2),
-    )
+    record = Record(np.float32(0.5), np.int64(3), np.True_, (np.float32(1), 2))
     assert record == Record(0.5, 3, True, (1.0, 2))
     values = (record.lr, record.steps, record.flag, *record.levels)
     assert [*map(type, values)] == [float, int, bool, float, int]
@@ -218,15 +157,7 @@ def test_what_is_python_s_stays_what_it_is():
 
 
 def test_fields_under_vmap():
-    doubled = torch.func.vmap(
-        lambda lr: (
-            2
-            * replace(
-                Record(1.0),
-                lr=lr,
-            ).lr
-        )
-    )
+    doubled = torch.func.vmap(lambda lr: 2 * replace(Record(1.0), lr=lr).lr)
     assert doubled(torch.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
 
 
@@ -274,11 +205,7 @@ SENTENCES = [
         checks.count,
         ("n", 25, 1, 20, "the clients"),
     ),
-    (
-        "x must be one of 1, 7, got True.",
-        checks.one_of,
-        ("x", True, (1, 7)),
-    ),
+    ("x must be one of 1, 7, got True.", checks.one_of, ("x", True, (1, 7))),
     (
         "X must be finite, got 2 of 3 entries NaN or infinite; impute them.",
         checks.finite,
@@ -344,12 +271,7 @@ EXAMPLES = [
     divided_features().composite,
     Blocks((fl.Ball(1.0),), (2,)),
     PerClient((fl.Ball(1.0),), of=(0,)),
-    (
-        fl.Nonconvex(10),
-        fl.Fixed(0.5),
-        fl.Adam(),
-        fl.FixedWeights((1.0, 2.0)),
-    ),
+    (fl.Nonconvex(10), fl.Fixed(0.5), fl.Adam(), fl.FixedWeights((1.0, 2.0))),
 ]
 RECORDS = {type(record).__name__: record for record in records_in(EXAMPLES)}
 

@@ -25,10 +25,7 @@ class Spy(TorchDispatchMode):
         self.found = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(
-            *args,
-            **(kwargs or {}),
-        )
+        result = function(*args, **(kwargs or {}))
         inputs = pytree.tree_leaves((args, kwargs))
         drawn = function in (
             torch.ops.aten.rand.generator,
@@ -61,12 +58,7 @@ def test_a_round_stays_in_float64(name):
         assert problem.w0.dtype == torch.float64
         state = spied(algorithm.init, problem)
         draw = algorithm.draw(problem, generator())
-        next_state, info = spied(
-            algorithm.round,
-            Loop(problem),
-            state,
-            draw,
-        )
+        next_state, info = spied(algorithm.round, Loop(problem), state, draw)
         spied(problem.metrics, next_state.w, problem)
         assert next_state.w.dtype == torch.float64
         assert {x.dtype for x in numbers(info)} <= {torch.float64}

@@ -21,28 +21,14 @@ def several(dtype):
 
 
 METHODS = [
-    (
-        fl.FedSGM(0.1, 2, 2, 0.05, uplink=fl.Rounding(3)),
-        constrained,
-    ),
+    (fl.FedSGM(0.1, 2, 2, 0.05, uplink=fl.Rounding(3)), constrained),
     (
         fl.FedSGM(0.1, 2, 2, 0.05, uplink=fl.Rounding(20)),
         constrained,
     ),  # more than there are
     (fl.FedCMOO(0.1, 2, 2), several),
-    (
-        fl.FedCMOO(0.1, 2, 2, weights=fl.MinNorm()),
-        several,
-    ),
-    (
-        fl.FedCMOOPref(
-            0.1,
-            2,
-            2,
-            preference=fl.Preference((1.0, 2.0)),
-        ),
-        several,
-    ),
+    (fl.FedCMOO(0.1, 2, 2, weights=fl.MinNorm()), several),
+    (fl.FedCMOOPref(0.1, 2, 2, preference=fl.Preference((1.0, 2.0))), several),
 ]
 
 
@@ -54,12 +40,7 @@ def test_methods_run_close_to_float32(method, make, dtype):
     exact = fl.run(method, make(torch.float32), **options)
     assert short.model().dtype == dtype
     for name, curve in exact.metrics.items():
-        np.testing.assert_allclose(
-            short.metrics[name],
-            curve,
-            rtol=0.05,
-            atol=0.05,
-        )
+        np.testing.assert_allclose(short.metrics[name], curve, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize("dtype", HALF)
@@ -74,9 +55,4 @@ def test_sketches_of_short_floats_are_close_to_those_of_float32(order, dtype):
     torch.testing.assert_close(short.float(), exact, rtol=0.05, atol=0.05)
     message = sketch.encode(short, noise)
     received = sketch.decode(message, short, noise)
-    torch.testing.assert_close(
-        received.float(),
-        exact,
-        rtol=0.05,
-        atol=0.05,
-    )
+    torch.testing.assert_close(received.float(), exact, rtol=0.05, atol=0.05)

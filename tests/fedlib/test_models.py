@@ -13,18 +13,9 @@ from tests.helpers.randoms import normal
 MODULES = {
     "softmax": lambda: models.mlp((5, 3)),
     "no bias": lambda: nn.Linear(5, 1, bias=False),
-    "mlp": lambda: models.mlp(
-        (5, 4, 3),
-        nn.Tanh,
-    ),
-    "norms": lambda: nn.Sequential(
-        models.mlp((5, 4)),
-        nn.LayerNorm(4),
-    ),
-    "dropout of zero": lambda: nn.Sequential(
-        nn.Linear(5, 2),
-        nn.Dropout(0.0),
-    ),
+    "mlp": lambda: models.mlp((5, 4, 3), nn.Tanh),
+    "norms": lambda: nn.Sequential(models.mlp((5, 4)), nn.LayerNorm(4)),
+    "dropout of zero": lambda: nn.Sequential(nn.Linear(5, 2), nn.Dropout(0.0)),
     "batch statistics": lambda: nn.Sequential(
         nn.Linear(5, 2),
         nn.BatchNorm1d(2, track_running_stats=False),
@@ -56,28 +47,16 @@ def test_dtype_and_device_follow_w():
     x = normal(2, 5)
     assert w0.dtype == torch.float32
     assert apply(w0.double(), x).dtype == torch.float64
-    assert (
-        apply(
-            w0.to("meta"),
-            x.float().to("meta"),
-        ).device.type
-        == "meta"
-    )
+    assert apply(w0.to("meta"), x.float().to("meta")).device.type == "meta"
 
 
 def test_parameters_of_another_shape_are_refused():
     w0, apply = models.ravel(models.mlp((5, 3)))
-    for w in (
-        w0[:-1],
-        torch.stack([w0, w0]),
-    ):
+    for w in (w0[:-1], torch.stack([w0, w0])):
         refuses("apply: w must be a * of floats of * got", apply, w, torch.zeros(1, 5))
 
 
-TWO_DTYPES = nn.Sequential(
-    nn.Linear(2, 2),
-    nn.Linear(2, 2).double(),
-)
+TWO_DTYPES = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double())
 REFUSED = [
     (
         "got 'BatchNorm1d (1)'; take nn.GroupNorm",
@@ -85,16 +64,10 @@ REFUSED = [
     ),
     (
         "got 'dropout in Dropout1d (0)'; leave",
-        nn.Sequential(
-            nn.Dropout1d(0.1),
-            nn.Linear(2, 2),
-        ),
+        nn.Sequential(nn.Dropout1d(0.1), nn.Linear(2, 2)),
     ),
     ("got 'dropout in MultiheadAttention", nn.MultiheadAttention(4, 2, dropout=0.1)),
-    (
-        "got 'dropout in LSTM",
-        nn.LSTM(2, 2, num_layers=2, dropout=0.5),
-    ),
+    ("got 'dropout in LSTM", nn.LSTM(2, 2, num_layers=2, dropout=0.5)),
     ("Embedding'; leave out sparse", nn.Embedding(6, 3, sparse=True)),
     ("Embedding'; leave out max_norm", nn.Embedding(6, 3, max_norm=0.5)),
     ("EmbeddingBag'; leave out scale_grad", nn.EmbeddingBag(6, 3, scale_grad_by_freq=True)),
@@ -120,10 +93,7 @@ HOOKS = {
 
 @pytest.fixture
 def layers():
-    return nn.Sequential(
-        nn.Linear(3, 2),
-        nn.Linear(2, 1),
-    )
+    return nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
 
 
 @pytest.mark.parametrize("register", HOOKS.values(), ids=HOOKS)
@@ -138,10 +108,7 @@ def test_frozen_parameters_and_forward_hooks_may_have_hooks(layers):
     layers[0].requires_grad_(False)
     w, apply = models.ravel(layers)
     x = torch.ones(1, 3)
-    assert torch.equal(
-        apply(w, x),
-        layers(x).detach(),
-    )
+    assert torch.equal(apply(w, x), layers(x).detach())
 
 
 class Mask(nn.Module):

@@ -58,11 +58,7 @@ def diverged(algorithms, problem, **options):
 def test_divergence_stops_and_says_where():
     ones = torch.ones(2, 1, dtype=torch.float64)
     grid = [FEDAVG, replace(FEDAVG, lr=1e100)]
-    error = diverged(
-        grid,
-        quadratics(ones, ones, level=1.0),
-        seeds=[5, 6],
-    )
+    error = diverged(grid, quadratics(ones, ones, level=1.0), seeds=[5, 6])
     assert "not finite after round 3 (seed 5" in str(error)
     assert "lr=1e+100" in str(error)
     assert error.round == 3
@@ -73,11 +69,7 @@ def test_divergence_stops_and_says_where():
 
 
 def test_the_last_finite_state_has_the_memories_of_its_round():
-    tame = replace(
-        SGM,
-        uplink=fl.TopK(0.5),
-        downlink=fl.Identity(),
-    )
+    tame = replace(SGM, uplink=fl.TopK(0.5), downlink=fl.Identity())
     wild = replace(tame, lr=1e20)
     a = torch.tensor([1.0, -0.7]).double().expand(20, 2)
     problem = quadratics(a.abs(), a, level=1.0)
@@ -90,10 +82,7 @@ def test_the_last_finite_state_has_the_memories_of_its_round():
 
 def test_a_divergence_can_be_copied_and_pickled():
     error = diverged(fl.FedAvg(1e9, 2, 4), quadratics())
-    for again in (
-        copy.copy(error),
-        pickle.loads(pickle.dumps(error)),
-    ):
+    for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(again) is fl.Diverged
         assert str(again) == str(error)
         assert again.round == error.round
@@ -112,27 +101,17 @@ class Start(NamedTuple):
 
 class Widening(fl.FedAvg):
     def init(self, problem):
-        return Start(
-            problem.w0,
-            problem.w0.new_zeros(int(10 * self.lr)),
-        )
+        return Start(problem.w0, problem.w0.new_zeros(int(10 * self.lr)))
 
 
-WIDENING = [
-    Widening(0.1, 1, 2),
-    Widening(0.3, 1, 2),
-]
+WIDENING = [Widening(0.1, 1, 2), Widening(0.3, 1, 2)]
 REFUSED = [
     ("run: rounds must", SGM, {"rounds": 0}),
     ("run: evaluate_every must", SGM, {"evaluate_every": "often"}),
     ("seeds must not be empty", SGM, {"seeds": []}),
     ("run: seeds[0] must", SGM, {"seeds": [-1]}),
     ("device must be one of", SGM, {"device": "cuda:99"}),
-    (
-        "must differ in float parameters only",
-        [SGM, replace(SGM, local_steps=2)],
-        {},
-    ),
+    ("must differ in float parameters only", [SGM, replace(SGM, local_steps=2)], {}),
     (
         "must differ in float parameters only",
         [SGM, replace(SGM, uplink=fl.TopK(0.2))],
@@ -179,18 +158,10 @@ def test_a_round_that_draws_random_numbers_is_refused(seeds):
 
 def unequal(seed):
     """Five clients with 7 rows each, or 1 to 13, or 3 to 10; float64."""
-    sizes = (
-        [7] * 5,
-        [1, 3, 7, 11, 13],
-        [3, 6, 7, 9, 10],
-    )[seed]
+    sizes = ([7] * 5, [1, 3, 7, 11, 13], [3, 6, 7, 9, 10])[seed]
     points = normal(35, 3, seed=seed)
     rows, sizes = padded(torch.arange(35).split(sizes))
-    return replace(
-        quadratics(points, points, level=1.0),
-        rows=rows,
-        sizes=sizes,
-    )
+    return replace(quadratics(points, points, level=1.0), rows=rows, sizes=sizes)
 
 
 def test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows():
@@ -198,11 +169,7 @@ def test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows()
     together = quiet(method, unequal, seeds=range(3))
     for seed in range(3):
         alone = quiet(method, unequal, seeds=[seed])
-        np.testing.assert_allclose(
-            together.state.w[seed],
-            alone.state.w[0],
-            atol=1e-15,
-        )
+        np.testing.assert_allclose(together.state.w[seed], alone.state.w[0], atol=1e-15)
 
 
 @dataclass(frozen=True)
@@ -232,10 +199,7 @@ class Personal:
     share: float = 1.0
 
     def init(self, problem):
-        return Start(
-            problem.w0,
-            problem.w0.new_full((), self.first),
-        )
+        return Start(problem.w0, problem.w0.new_full((), self.first))
 
     def draw(self, problem, rng):
         drawn = draw_round(problem, rng, participants=2)
@@ -244,19 +208,11 @@ class Personal:
         return drawn._replace(chance=noise, downlink=active)
 
     def step(self, client, w):
-        gradient = client.gradient(
-            w,
-            client.batch(0),
-            client.objective_weights(w),
-        )
+        gradient = client.gradient(w, client.batch(0), client.objective_weights(w))
         return gradient + client.chance
 
     def round(self, fed, state, draw):
-        mean = fed.ask(
-            self.step,
-            fed.clients(draw),
-            state.w,
-        ).mean(0)
+        mean = fed.ask(self.step, fed.clients(draw), state.w).mean(0)
         step = self.lr * state.y * draw.downlink * mean
         return Start(state.w - step, 0.9 * state.y), fed.info(y=state.y)
 
@@ -268,10 +224,7 @@ GRIDS = {
     "starts": [Personal(0.1, first=y) for y in (0.5, 1.0, 2.0)],
     "noises": [Personal(0.1, noise=size) for size in (1.0, 100.0)],
     "shares": [Personal(0.1, share=p) for p in (0.5, 0.51)],  # the first draws are equal
-    "all": [
-        Personal(0.1, 2.0, 0.1, 0.5),
-        Personal(0.2, 1.0, 0.3, 0.9),
-    ],
+    "all": [Personal(0.1, 2.0, 0.1, 0.5), Personal(0.2, 1.0, 0.3, 0.9)],
 }
 
 
@@ -292,16 +245,8 @@ def test_a_point_of_a_grid_has_its_own_start_draws_and_output(name, engine, roun
     together = quiet(GRIDS[name], quadratics(), rounds, **options)
     for algorithm, trace in zip(GRIDS[name], together, strict=True):
         alone = quiet(algorithm, quadratics(), rounds, **options)
-        np.testing.assert_allclose(
-            trace.state.w,
-            alone.state.w,
-            rtol=1e-5,
-        )
-        np.testing.assert_allclose(
-            trace.info["y"],
-            alone.info["y"],
-            rtol=1e-6,
-        )
+        np.testing.assert_allclose(trace.state.w, alone.state.w, rtol=1e-5)
+        np.testing.assert_allclose(trace.info["y"], alone.info["y"], rtol=1e-6)
         np.testing.assert_allclose(trace.output, alone.output, rtol=1e-5)
 
 

@@ -15,10 +15,7 @@ from tests.helpers.expect import refuses
 SKETCHES = (fl.Largest(), fl.Exact(), fl.Masked(), fl.LowRank(1.0), Columns())
 COMPRESSORS = (fl.Identity(), fl.TopK(0.5), fl.RandK(0.5), fl.Rounding(4))
 FORMATS = (OneEntry(1.0), Corner(-1.0, 1.0), RankOne(1, 3))
-BLOCKS = fl.Blocks(
-    (fl.Ball(1.0), fl.Box(1.0)),
-    (2, 1),
-)
+BLOCKS = fl.Blocks((fl.Ball(1.0), fl.Box(1.0)), (2, 1))
 SETS = (
     fl.Ball(1.0),
     fl.Box(1.0),
@@ -58,10 +55,7 @@ REFUSED = [
     ),
     (
         "PerClient: of must hold all of 0..1 (the sets), got (0, 0, 2).",
-        lambda: fl.PerClient(
-            (fl.Ball(1.0), fl.Box(1.0)),
-            of=(0, 0, 2),
-        ),
+        lambda: fl.PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 0, 2)),
     ),
     (
         "M: uplink must be contractive under error feedback, got RandK(fraction=0.5, "
@@ -79,10 +73,7 @@ REFUSED = [
     ),
     (
         "FixedWeights: values must hold a number for each of 3 objectives, got 2.",
-        lambda: fl.FixedWeights((1.0, 2.0))(
-            torch.eye(3),
-            torch.ones(3),
-        ),
+        lambda: fl.FixedWeights((1.0, 2.0))(torch.eye(3), torch.ones(3)),
     ),
 ]
 

@@ -37,12 +37,7 @@ def network(seed=0):
 
 
 def task(clients=5, seed=0, **options):
-    return vertical_network(
-        network(seed),
-        clients=clients,
-        scale=16.0,
-        **options,
-    )
+    return vertical_network(network(seed), clients=clients, scale=16.0, **options)
 
 
 def general(clients=3):
@@ -67,12 +62,7 @@ def general(clients=3):
         return torch.stack([error, outputs - 0.1, torch.sin(outputs) * target - 0.2], 1)
 
     features = Partition("features", blocks, 7)
-    form = Composite(
-        features,
-        Partition("parameters", parameters, dim),
-        inner,
-        outer,
-    )
+    form = Composite(features, Partition("parameters", parameters, dim), inner, outer)
     w0 = torch.randn(dim, generator=rng, dtype=torch.float64)
     problem = Problem(
         name="general",

@@ -10,12 +10,7 @@ def close(actual, expected, tol=1e-12):
     """Equal up to `tol` in every entry."""
     actual = torch.as_tensor(actual)
     expected = torch.as_tensor(expected)
-    torch.testing.assert_close(
-        actual,
-        expected,
-        atol=tol,
-        rtol=0,
-    )
+    torch.testing.assert_close(actual, expected, atol=tol, rtol=0)
 
 
 def near(actual, expected, **tolerances):

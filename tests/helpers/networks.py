@@ -34,18 +34,9 @@ def small(seed=0, hidden=6, rows=120, clients=3):
     """Some 8 x 8 digits in float64."""
     table = digits()
     train = replace(table, X=table.X[:rows], y=table.y[:rows])
-    test = replace(
-        table,
-        X=table.X[rows : rows + 60],
-        y=table.y[rows : rows + 60],
-    )
+    test = replace(table, X=table.X[rows : rows + 60], y=table.y[rows : rows + 60])
     options = {"hidden": hidden, "seed": seed, "scale": 16.0, "dtype": torch.float64}
-    return swish_network(
-        train,
-        test,
-        clients=clients,
-        **options,
-    )
+    return swish_network(train, test, clients=clients, **options)
 
 
 def mean_gradient(problem, w, rows):

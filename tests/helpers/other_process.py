@@ -37,12 +37,7 @@ def main(folder):
         uplink=uplink,
     )
     constrained = quadratics(torch.eye(2), -torch.eye(2), level=0.5)
-    trace = fl.run(
-        switching,
-        constrained,
-        rounds=3,
-        progress=False,
-    )
+    trace = fl.run(switching, constrained, rounds=3, progress=False)
     report = {"shape": trace.metrics["f"].shape, "digests": digests()}
     (folder / "report.json").write_text(json.dumps(report), encoding="utf-8")
 

@@ -129,11 +129,7 @@ def changed_figure(study, name, words, instead):
     """A figure of a page of whose cell some words are replaced."""
     shown = figures_of(study)[name]
     assert words in shown.cell
-    figures, _ = execute(
-        shown.cell.replace(words, instead),
-        study,
-        dict(shown.before),
-    )
+    figures, _ = execute(shown.cell.replace(words, instead), study, dict(shown.before))
     drawn, frame, profile = figures[name]
     return Shown(
         drawn,

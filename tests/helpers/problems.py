@@ -36,12 +36,7 @@ def objectives(clients=6, rows=4, tasks=2, dim=5, spread=0.0, noise=0.0, seed=0,
 def centred(convex_set, clients=5, **options):
     """F(w) = mean_i |w - c_i|^2 / 2 on a set, the c_i means of four rows."""
     options = {"rows": 4, "spread": 0.5, "noise": 0.3, **options}
-    return objectives(
-        clients=clients,
-        tasks=1,
-        dim=6,
-        **options,
-    ).within(convex_set)
+    return objectives(clients=clients, tasks=1, dim=6, **options).within(convex_set)
 
 
 def three_objectives():

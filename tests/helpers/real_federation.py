@@ -29,12 +29,7 @@ class InBytes(Vectorized):
 
     def _map(self, method, clients, broadcast, wire):
         received = [through(PLAIN, x) for x in broadcast]
-        answer = super()._map(
-            method,
-            clients,
-            received,
-            wire,
-        )
+        answer = super()._map(method, clients, received, wire)
         uploads = answer.upload if isinstance(answer, Reply) else answer
         noise = clients.noise
         if not isinstance(noise, torch.Tensor):
@@ -45,31 +40,18 @@ class InBytes(Vectorized):
 
     def broadcast(self, wire, message, noise=(), receivers=None):
         """As in `Federation`."""
-        return through(
-            wire,
-            super().broadcast(wire, message, noise, receivers),
-            noise,
-        )
+        return through(wire, super().broadcast(wire, message, noise, receivers), noise)
 
 
 def through(wire, x, noise=()):
     """What arrives of a message."""
-    return receive(
-        wire,
-        send(wire, x, noise),
-        x,
-        noise,
-    )
+    return receive(wire, send(wire, x, noise), x, noise)
 
 
 def made(folder):
     """The example as an app that also keeps its models."""
     app = folder / "app"
-    shutil.copytree(
-        APP,
-        app,
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
     for file in OURS.glob("*.py"):
         shutil.copy(file, app)
     return app
@@ -116,18 +98,8 @@ def result(folder, name, method, problem):
     """How far the models are from the simulation's, and what was measured."""
     content = written(folder, name)
     rounds = len(content["rounds"])
-    together = simulated(
-        method,
-        problem,
-        rounds,
-        Vectorized,
-    )
-    in_bytes = simulated(
-        method,
-        problem,
-        rounds,
-        InBytes,
-    )
+    together = simulated(method, problem, rounds, Vectorized)
+    in_bytes = simulated(method, problem, rounds, InBytes)
     files = [folder / "run" / name / f"model-{t}.pt" for t in range(1, len(together) + 1)]
     models = [torch.load(file, weights_only=True) for file in files]
     return {

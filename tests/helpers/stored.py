@@ -78,11 +78,7 @@ def same(derived, stored):
     b_values = np.array([b.value, b.low, b.high, *b.per_seed])
     if a_values.shape != b_values.shape or a.unit != b.unit:
         return False
-    size = np.max(
-        np.abs(b_values),
-        initial=0.0,
-        where=np.isfinite(b_values),
-    )
+    size = np.max(np.abs(b_values), initial=0.0, where=np.isfinite(b_values))
     return np.allclose(
         a_values,
         b_values,

@@ -217,12 +217,7 @@ def unexplained(stored, frame):
 def named(stored, frame):
     """The rows of a frame without a column `run`: texts, and the runs with their values."""
     series = []
-    groups = frame.groupby(
-        texts_of(frame),
-        sort=False,
-        observed=True,
-        dropna=False,
-    )
+    groups = frame.groupby(texts_of(frame), sort=False, observed=True, dropna=False)
     for texts, rows in groups:
         runs = set()
         for column in value_columns(stored, frame):

@@ -64,11 +64,7 @@ class Wires:
 
 
 def job_of(algorithm, problem, rounds):
-    return Job(
-        algorithm,
-        lambda client: client_problem(problem, client),
-        rounds,
-    )
+    return Job(algorithm, lambda client: client_problem(problem, client), rounds)
 
 
 def simulated(algorithm, problem, rounds):

@@ -29,12 +29,7 @@ def test_adult_as_the_study_uses_it():
     rates = [float(train.y[train.group == group].mean()) for group in (1, 0)]
     near(rates, [0.314, 0.114], abs=5e-4)
     near(float(train.group.mean()), adult.MEN, abs=0.01)
-    assert_close(
-        train.X[:, :5].mean(0),
-        torch.zeros(5),
-        atol=1e-4,
-        rtol=0,
-    )
+    assert_close(train.X[:, :5].mean(0), torch.zeros(5), atol=1e-4, rtol=0)
     assert train.X[:, 5:].unique().tolist() == [0, 1]
     assert (train.X[:, 5:].sum(1) == len(adult.CATEGORIES)).all()
 

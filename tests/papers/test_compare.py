@@ -12,12 +12,7 @@ from papers.kit.numbers import mean
 from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
 
-SGM = fl.FedSGM(
-    lr=0.3,
-    local_steps=2,
-    participants=10,
-    tolerance=0.05,
-)
+SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
 
 
 def short_run(algorithm, problem=np_problem, rounds=4, seeds=(0, 1, 2)):

@@ -187,16 +187,7 @@ def test_a_figure_draws_the_runs_that_its_words_name(name):
 
 @pytest.mark.parametrize(("study", "name", "words", "instead", "way"), MISLABELLED)
 def test_exchanged_labels_are_noticed(study, name, words, instead, way):
-    assert way in faults(
-        study,
-        name,
-        changed_figure(
-            study,
-            name,
-            words,
-            instead,
-        ),
-    )
+    assert way in faults(study, name, changed_figure(study, name, words, instead))
 
 
 def wrong_rows(study, table):
@@ -252,12 +243,5 @@ def test_hard_and_soft_switching_have_their_colours(name):
 def test_a_reader_changes_a_figure_in_its_cell(name):
     figure, words, instead = EDITS[name]
     usual = plot.figure_data(figures_of(name)[figure].drawn.figure)
-    changed = plot.figure_data(
-        changed_figure(
-            name,
-            figure,
-            words,
-            instead,
-        ).drawn.figure
-    )
+    changed = plot.figure_data(changed_figure(name, figure, words, instead).drawn.figure)
     assert not changed.equals(usual)

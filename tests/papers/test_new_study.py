@@ -74,11 +74,7 @@ def own(tmp_path, monkeypatch):
     folder = tmp_path / "own_study"
     folder.mkdir()
     (folder / "__init__.py").write_text(STUDY, encoding="utf-8")
-    monkeypatch.setattr(
-        papers,
-        "__path__",
-        [*papers.__path__, str(tmp_path)],
-    )
+    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
     yield next(study for study in papers.list_studies() if study.name == "own")
     sys.modules.pop("papers.own_study")

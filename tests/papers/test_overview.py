@@ -24,12 +24,7 @@ def test_every_claim_is_counted():
 
 def test_a_study_of_a_paper_without_its_letter_is_refused(monkeypatch):
     study = STUDIES["np_workshop"]
-    refuses(
-        "np_workshop: paper must be one of 'W', 'F'",
-        replace,
-        study,
-        paper="Z",
-    )
+    refuses("np_workshop: paper must be one of 'W', 'F'", replace, study, paper="Z")
     monkeypatch.setitem(claims.PAPERS, "S", "SCAFFOLD")
     assert replace(study, paper="S").paper == "S"
 

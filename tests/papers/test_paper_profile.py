@@ -39,19 +39,9 @@ def specs(p):
     grid = {}
     for steps, rounds in ((1, 5), (2, p["rounds"])):
         for lr in p["lrs"]:
-            algorithm = FedSGM(
-                lr=lr,
-                local_steps=steps,
-                participants=4,
-                tolerance=0.3,
-            )
+            algorithm = FedSGM(lr=lr, local_steps=steps, participants=4, tolerance=0.3)
             name = f"E{steps}_{lr:g}"
-            grid[name] = Spec(
-                algorithm,
-                problem,
-                rounds,
-                tuple(p["seeds"]),
-            )
+            grid[name] = Spec(algorithm, problem, rounds, tuple(p["seeds"]))
     return grid
 
 
@@ -92,12 +82,7 @@ def toy(tmp_path, monkeypatch):
 
 
 def at_paper(study, runs="*"):
-    study.reproduce(
-        "paper",
-        device="cpu",
-        recompute=False,
-        runs=runs,
-    )
+    study.reproduce("paper", device="cpu", recompute=False, runs=runs)
 
 
 def change_curve(name):
@@ -128,12 +113,7 @@ def test_every_reading_is_judged_at_the_papers_scale_where_its_runs_are(toy):
     assert toy.evaluate(exact).measured.startswith("falls: ")
     at_paper(toy, "E2_*")
     assert toy.evaluate(exact).measured.startswith("at the paper's scale")
-    one_step = Reading(
-        "one step",
-        RULE,
-        ("E1_0.1",),
-        Needs(exact=True),
-    )
+    one_step = Reading("one step", RULE, ("E1_0.1",), Needs(exact=True))
     outcomes = toy.outcomes(replace(CLAIM, reading="two steps", readings=(one_step,)))
     assert outcomes["two steps"].measured.startswith("at the paper's scale")
     assert outcomes["one step"].measured.startswith("falls: ")
@@ -160,11 +140,7 @@ def test_a_grid_of_which_a_point_is_missing_decides_nothing(toy):
 
 
 def test_a_run_that_does_not_train_is_not_judged_at_any_scale(toy):
-    check = HealthCheck(
-        "f",
-        chance=lambda config: config["rounds"] * 0.0,
-        best=-1.0,
-    )
+    check = HealthCheck("f", chance=lambda config: config["rounds"] * 0.0, best=-1.0)
     guessing = replace(toy, watch={"*": check})
     at_paper(guessing)
     assert guessing.evaluate(CLAIM).reason.startswith(

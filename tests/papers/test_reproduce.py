@@ -138,11 +138,7 @@ def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
 @pytest.fixture
 def noted(small, monkeypatch):
     """Notes a comparison of some runs on a day; gives the summary of the notes."""
-    monkeypatch.setattr(
-        comparisons,
-        "mark",
-        lambda _study, _profile, run: f"of {run}",
-    )
+    monkeypatch.setattr(comparisons, "mark", lambda _study, _profile, run: f"of {run}")
 
     def note(day, **differences):
         today = {"commit": "abc", "dirty": False, "date": day}
@@ -156,12 +152,7 @@ def noted(small, monkeypatch):
                 difference,
                 equal=True,
             )
-        comparisons.note(
-            small.name,
-            "full",
-            2,
-            findings,
-        )
+        comparisons.note(small.name, "full", 2, findings)
         return comparisons.summary(small.name)
 
     return note
@@ -204,11 +195,7 @@ def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp
 
 def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, capsys):
     tolerances = {"hard": Tolerance(rounds=2), "*": Tolerance()}
-    monkeypatch.setitem(
-        STUDIES,
-        "np_workshop",
-        replace(small, tolerances=tolerances),
-    )
+    monkeypatch.setitem(STUDIES, "np_workshop", replace(small, tolerances=tolerances))
     assert main(["reproduce", "np_workshop"]) == 0
     assert "1 of them over their first rounds alone" in capsys.readouterr().out
 
@@ -226,9 +213,5 @@ def test_the_pictures_of_the_gallery_are_those_of_the_data(data):
 
 def test_a_run_that_is_stored_anew_was_never_recomputed(noted, monkeypatch):
     noted("2026-01-01", hard=1e-6, soft=1e-6)
-    monkeypatch.setattr(
-        comparisons,
-        "mark",
-        lambda _study, _profile, run: f"new {run}",
-    )
+    monkeypatch.setattr(comparisons, "mark", lambda _study, _profile, run: f"new {run}")
     assert comparisons.summary("np_workshop") == "never recomputed"

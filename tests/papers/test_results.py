@@ -28,12 +28,7 @@ def stored_studies():
     """Every study in its full profile, and in the paper's setting where it has one."""
     for study in STUDIES.values():
         marks = pytest.mark.weekly if study.name in MANY_NUMBERS else ()
-        yield pytest.param(
-            study,
-            "full",
-            id=f"{study.name}-full",
-            marks=marks,
-        )
+        yield pytest.param(study, "full", id=f"{study.name}-full", marks=marks)
         if study.at_paper:
             yield pytest.param(study, "paper", id=f"{study.name}-paper")
 

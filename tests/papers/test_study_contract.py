@@ -20,11 +20,7 @@ AT_PAPER = [study for study in STUDIES.values() if study.at_paper]
 
 def of_studies(studies):
     """A parameter `study` of these, by their names."""
-    return pytest.mark.parametrize(
-        "study",
-        studies,
-        ids=lambda study: study.name,
-    )
+    return pytest.mark.parametrize("study", studies, ids=lambda study: study.name)
 
 
 def readings_of(study):
@@ -174,11 +170,7 @@ def larger(trace):
     def grown(curves):
         return {name: x * (1 + 0.2 * rng.random(x.shape)) for name, x in curves.items()}
 
-    return replace(
-        trace,
-        metrics=grown(trace.metrics),
-        info=grown(trace.info),
-    )
+    return replace(trace, metrics=grown(trace.metrics), info=grown(trace.info))
 
 
 @pytest.mark.weekly
@@ -208,12 +200,7 @@ def test_what_the_paper_has_is_an_entry_of_some_run(study):
 SHORTENED = {
     "cmoo_sweeps": (
         {"steps": [20], "ratios": [2.0]},
-        Query.of(
-            "lead",
-            data="multi_mnist",
-            steps=20,
-            minus="fewest",
-        ),
+        Query.of("lead", data="multi_mnist", steps=20, minus="fewest"),
     ),
     "ssca_long": (
         {"penalties": [30.0], "batches": [10], "levels": [0.6]},

@@ -57,32 +57,13 @@ def test_two_rounds_and_the_closed_form_equals_the_general_path(name):
     problem = SINGLE[name].problem(constrained=True)
     algorithm = SINGLE[name].algorithm(constrained=True)
     assert (problem.num_clients, problem.dim) == SHAPES[name]
-    closed = fl.run(
-        algorithm,
-        problem,
-        rounds=2,
-        progress=False,
-    )
+    closed = fl.run(algorithm, problem, rounds=2, progress=False)
     by_autograd = replace(problem, gradient=None)
-    general = fl.run(
-        algorithm,
-        by_autograd,
-        rounds=2,
-        progress=False,
-    )
+    general = fl.run(algorithm, by_autograd, rounds=2, progress=False)
     assert not torch.equal(closed.state.w[0], problem.w0)
-    assert_close(
-        closed.state.w,
-        general.state.w,
-        rtol=1e-4,
-        atol=1e-6,
-    )
+    assert_close(closed.state.w, general.state.w, rtol=1e-4, atol=1e-6)
     for key, values in closed.metrics.items():
-        np.testing.assert_allclose(
-            values,
-            general.metrics[key],
-            rtol=1e-4,
-        )
+        np.testing.assert_allclose(values, general.metrics[key], rtol=1e-4)
 
 
 @each_workload
@@ -97,21 +78,11 @@ def test_a_torch_loop_and_fedlib_do_the_same(name, monkeypatch):
     bench.take_turns(runs, 0, 2)
     ours = models[bench.OURS]()
     assert not torch.equal(ours[0, 0], common.problem.w0)
-    assert_close(
-        ours,
-        models[bench.LOOP](),
-        rtol=1e-3,
-        atol=1e-5,
-    )
+    assert_close(ours, models[bench.LOOP](), rtol=1e-3, atol=1e-5)
     losses = {key: common.loss(final()) for key, final in models.items()}
     bench.check_losses(name, losses)
     losses["other"] = 1.1 * losses[bench.OURS]
-    refuses(
-        "must reach one loss",
-        bench.check_losses,
-        name,
-        losses,
-    )
+    refuses("must reach one loss", bench.check_losses, name, losses)
 
 
 @pytest.mark.parametrize("constrained", [(), (3, 4)], ids=["one loss", "two losses"])
@@ -140,12 +111,7 @@ def test_the_closed_gradient_equals_autograd(model, constrained, shared):
     else:
         closed, autograd = vmap(both)(w, batch)
     assert closed.abs().max() > 1e-3
-    assert_close(
-        closed,
-        autograd,
-        rtol=1e-12,
-        atol=1e-13,
-    )
+    assert_close(closed, autograd, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", bench.METHODS)
@@ -153,12 +119,7 @@ def test_every_method_has_a_round_at_scale(method):
     size = bench.Size(N=6, n=3, d=5, rows=8)
     problem = bench.problem_at(method, size)
     assert (problem.num_clients, problem.dim, len(problem.data[0])) == (6, 5, 8)
-    ran = fl.run(
-        bench.algorithm_at(method, size),
-        problem,
-        rounds=2,
-        progress=False,
-    )
+    ran = fl.run(bench.algorithm_at(method, size), problem, rounds=2, progress=False)
     assert ran.metrics["norm"][0, -1] > 0
 
 

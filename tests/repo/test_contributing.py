@@ -17,11 +17,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 def printed(language):
     """The blocks of CONTRIBUTING.md in one language, in their order."""
-    return re.findall(
-        rf"^```{language}\n(.*?)^```$",
-        TEXT,
-        flags=re.M | re.S,
-    )
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.M | re.S)
 
 
 def copied(folder, *names):
@@ -135,12 +131,7 @@ def test_an_addition_is_one_file_and_three_lines_and_passes_the_tests(tmp_path, 
 
 @pytest.mark.weekly
 def test_the_pins_of_an_added_method_are_printed(tmp_path):
-    env = copied(
-        tmp_path,
-        "fedlib",
-        "papers",
-        "tests",
-    )
+    env = copied(tmp_path, "fedlib", "papers", "tests")
     applied(printed("diff")[0], tmp_path)
     module = "tests.fedlib.algorithms.test_pinned"
     done = python(

@@ -120,11 +120,7 @@ def test_a_parameters_cell_follows_its_study(driver, small, monkeypatch):
         most=("most rows", 50),
         data=("data set", "digits"),
     )
-    toy = replace(
-        STUDIES["np_workshop"],
-        **declared,
-        at_paper={"most": 900},
-    )
+    toy = replace(STUDIES["np_workshop"], **declared, at_paper={"most": 900})
     monkeypatch.setitem(STUDIES, "small", toy)
     folder = small()
     assert driver.main(["small", "--parameters"]) == 0
@@ -245,15 +241,7 @@ def test_two_executions_leave_the_same_but_for_their_times(driver, small):
 
 
 def test_own_runs_do_not_overwrite_one_another(driver):
-    paths = {
-        driver.target(
-            "np_workshop",
-            "quick",
-            {"lr": x},
-            None,
-        )
-        for x in (0.1, 0.2)
-    }
+    paths = {driver.target("np_workshop", "quick", {"lr": x}, None) for x in (0.1, 0.2)}
     assert len(paths) == 2
     assert {p.parent for p in paths} == {ROOT / "_build" / "runs"}
 

@@ -105,11 +105,7 @@ def test_a_workflow_uses_released_actions_and_targets_that_exist(path):
     assert actions
     for action in actions:
         assert re.fullmatch(r"[\w-]+/[\w-]+@v\d[\d.]*", action)
-    targets = re.findall(
-        r"^([\w-]+(?: [\w-]+)*):",
-        read("Makefile"),
-        flags=re.M,
-    )
+    targets = re.findall(r"^([\w-]+(?: [\w-]+)*):", read("Makefile"), flags=re.M)
     names_of_targets = " ".join(targets).split()
     used = re.findall(r"\bmake (\w[\w-]*)", text)
     assert {*used} <= {*names_of_targets}

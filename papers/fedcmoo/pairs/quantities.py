@@ -157,10 +157,7 @@ def of_whole_run(trace: Trace) -> dict[str, Number]:
     """What no seed has alone: rounds, growth of the loss, the distance from the authors' code."""
     labels = kit.labels_of(trace)
     last_round = trace.rounds[-1]
-    numbers = {
-        "rounds": exact(last_round, "rounds"),
-        "growth": exact(growth(trace)),
-    }
+    numbers = {"rounds": exact(last_round, "rounds"), "growth": exact(growth(trace))}
     public_of_data = PUBLIC.get(str(labels["data"]), {})
     public = public_of_data.get(str(labels["method"]))
     as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([labels]))[0]

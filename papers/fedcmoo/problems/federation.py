@@ -175,12 +175,7 @@ class DirectionProbe:
         backward = along(-self.length)
         slope = (ahead - backward) / (2 * self.length)
         error = (slope * (r @ F) / size + 1).abs()
-        curves = {
-            "mu": mu,
-            "slope": slope,
-            "error": error,
-            "change": ahead,
-        }
+        curves = {"mu": mu, "slope": slope, "error": error, "change": ahead}
         for k, length in enumerate(LONGER, 1):
             curves[f"change_{k}"] = along(length)
         return state, fed.info(**curves)

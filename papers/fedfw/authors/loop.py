@@ -358,12 +358,7 @@ def gradients(x: Array, rows: Rows, shapes: Shapes) -> Array:
         error = output_error(outputs, rows)
         at_hidden = V.swapaxes(1, 2) @ error
         back = at_hidden * (Z > 0)
-        blocks = [
-            back @ X,
-            back.sum(2),
-            error @ hidden.swapaxes(1, 2),
-            error.sum(2),
-        ]
+        blocks = [back @ X, back.sum(2), error @ hidden.swapaxes(1, 2), error.sum(2)]
     flat = [block.reshape(len(x), -1) for block in blocks]
     return np.concatenate(flat, 1)
 

@@ -77,10 +77,7 @@ class _Measured:
         X, y, train_inputs, labels = problem.heldout
         losses = row_losses(self.model.apply(w, train_inputs), labels)
         right = self.model.apply(w, X).argmax(1) == y
-        return {
-            "loss": losses.mean(),
-            "accuracy": right.to(w.dtype).mean(),
-        }
+        return {"loss": losses.mean(), "accuracy": right.to(w.dtype).mean()}
 
 
 def authors_problem(

@@ -111,12 +111,7 @@ def between(p: Params) -> Iterator[Spec]:
             yield run(plain, problem, labels={"step": step, "method": "fw", "lam": lam})
         within = partial(problem.func, **problem.keywords, ball=RADIUS)
         for lr, eta in product(map(float, p["rates"]), map(float, p["etas"])):
-            point: Labels = {
-                "step": step,
-                "method": "feddr",
-                "lr": lr,
-                "eta": eta,
-            }
+            point: Labels = {"step": step, "method": "feddr", "lr": lr, "eta": eta}
             yield run(FedDR(lr, 1, eta=eta), within, labels=point)
     reset = AuthorsFW(LAM, epoch=False, tensors=False)
     yield run(reset, theirs, labels={"step": "reset", "method": "fw"})

@@ -135,12 +135,7 @@ def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
         metrics=compared,
         heldout=(truth, table.y[row : row + 1], network.start(rng), number),
         sequential_clients=True,
-        config={
-            "name": "leak_problem",
-            "data": name,
-            "side": side,
-            "split_by": "seed",
-        },
+        config={"name": "leak_problem", "data": name, "side": side, "split_by": "seed"},
     )
 
 

@@ -16,12 +16,7 @@ from papers.kit.study import Params
 KEEP = ("psnr", "cosine", "mismatch", "final_w")
 
 #: The labels of runs; the fresh seeds judge the claim.
-DEFAULTS: Defaults = {
-    "draw": "shown",
-    "data": None,
-    "network": None,
-    "signal": None,
-}
+DEFAULTS: Defaults = {"draw": "shown", "data": None, "network": None, "signal": None}
 
 
 def specs(p: Params) -> dict[str, Spec]:

@@ -221,10 +221,7 @@ def trends(traces: Traces, p: Params) -> Iterator[Row]:
     Of losses by p (`trend`), and between logarithms of gaps by lambda_0 (`trend_gap`) and of
     Theorem 2's smallest gap by T (`slope`).
     """
-    by_share: dict[str, Measure] = {
-        "trend": over("loss"),
-        "trend_last": last("loss"),
-    }
+    by_share: dict[str, Measure] = {"trend": over("loss"), "trend_last": last("loss")}
     by_penalty: dict[str, Measure] = {
         "trend_gap": early_gap,
         "trend_surrogate": early_surrogate,

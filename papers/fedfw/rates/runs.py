@@ -171,12 +171,7 @@ def nonconvex(norm: str, p: Params) -> Iterator[Spec]:
                 seeds=p["seeds"],
                 evaluate_every=between(T, 256),
                 keep=("loss", "fw_gap"),
-                labels={
-                    "part": "nonconvex",
-                    "norm": norm,
-                    "L": lam,
-                    "T": T,
-                },
+                labels={"part": "nonconvex", "norm": norm, "L": lam, "T": T},
             )
 
 
@@ -332,10 +327,5 @@ def penalties(p: Params) -> Iterator[Spec]:
             seeds=p["figure_seeds"],
             evaluate_every=1,
             keep=CURVES,
-            labels={
-                "part": "penalty",
-                "model": model,
-                "norm": norm,
-                "L": lam,
-            },
+            labels={"part": "penalty", "model": model, "norm": norm, "L": lam},
         )

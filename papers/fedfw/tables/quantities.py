@@ -207,12 +207,7 @@ def gap_of(
     if protocol == "code":
         column = as_coded(column)
     cell = labels_of_cell(column, norm)
-    labels: Labels = {
-        **cell,
-        "protocol": protocol,
-        "method": method,
-        "minus": minus,
-    }
+    labels: Labels = {**cell, "protocol": protocol, "method": method, "minus": minus}
     return Query.of(COMPARED[protocol], **labels)
 
 

@@ -124,12 +124,7 @@ def problem_of(name: str, norm: str, p: Params, **options: Any) -> Any:
     """What makes the problem of a cell."""
     column = COLUMNS[name]
     sizes = grid(column, p).sizes
-    data = {
-        "column": column,
-        "norm": norm,
-        "pictures": p["pictures"],
-        **sizes,
-    }
+    data = {"column": column, "norm": norm, "pictures": p["pictures"], **sizes}
     return partial(make_problem, **data, **options)
 
 

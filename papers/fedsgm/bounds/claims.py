@@ -50,12 +50,7 @@ BEHIND = [
     name
     for twins in TWINS.values()
     for method in twins
-    for name in names_of(
-        DEFAULTS,
-        method=method,
-        version="printed",
-        T=HORIZONS,
-    )
+    for name in names_of(DEFAULTS, method=method, version="printed", T=HORIZONS)
 ]
 CLAIMS = (
     Claim(

@@ -112,12 +112,7 @@ def partial_rate(s: Setting, version: Any) -> Rate:
 
 def weak_multiplier(s: Setting) -> float:
     """Lemma 10's Lambda; all instances of the weakly convex problem have the same slack."""
-    return multiplier_bound(
-        s.D,
-        s.G,
-        RHO_HAT,
-        slater_slack(random_clipped(0)),
-    )
+    return multiplier_bound(s.D, s.G, RHO_HAT, slater_slack(random_clipped(0)))
 
 
 def stochastic_rate(s: Setting, version: Any) -> Rate:

@@ -88,12 +88,7 @@ def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
     name = labels["method"]
     method = METHODS[name]
     weak = name == "weak"
-    setting = setting_of(
-        method,
-        p,
-        labels.get("T", p["rounds"]),
-        2 if weak else DIM,
-    )
+    setting = setting_of(method, p, labels.get("T", p["rounds"]), 2 if weak else DIM)
     rate = method.rate(setting, labels["version"])
     algorithm = FedSGM(
         lr=rate.lr * labels.get("step", 1.0),
@@ -116,12 +111,7 @@ def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
         keep,
         labels=labels,
     )
-    return Plan(
-        spec,
-        rate,
-        method.D,
-        weak_multiplier(setting) if weak else 0.0,
-    )
+    return Plan(spec, rate, method.D, weak_multiplier(setting) if weak else 0.0)
 
 
 def setting_of(method: Method, p: Params, rounds: int, dim: int) -> Setting:

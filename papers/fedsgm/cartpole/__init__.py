@@ -47,14 +47,7 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    watch={
-        "*": HealthCheck(
-            "reward",
-            best=float(HORIZON),
-            guard="cost",
-            level=BUDGET,
-        )
-    },
+    watch={"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)},
     # two thirds of an environment's step at the least: another processor's rounding ends an
     # episode a step earlier
     tolerances={"*": Tolerance(rounds=3, atol=2e-2)},

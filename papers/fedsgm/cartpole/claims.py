@@ -73,12 +73,7 @@ C16 = Rule(
     },
     note="The share of violating rounds does not measure steadiness: hard switching hovers around "
     "the limit, so about half of its rounds violate the constraint in any case.",
-    control=null(
-        of_mode("soft"),
-        of_mode("hard"),
-        "area",
-        "cost_scatter",
-    ),
+    control=null(of_mode("soft"), of_mode("hard"), "area", "cost_scatter"),
 )
 
 

@@ -137,12 +137,7 @@ class PolicyFedSGM(checks.Checked):
             problem.name,
             remedy,
         )
-        check_work(
-            method_name,
-            problem,
-            self.participants,
-            constrained=True,
-        )
+        check_work(method_name, problem, self.participants, constrained=True)
         check_compressors(
             method_name,
             self.uplink,

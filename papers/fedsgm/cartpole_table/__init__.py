@@ -37,14 +37,7 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    watch={
-        "*": HealthCheck(
-            "reward",
-            best=float(HORIZON),
-            guard="cost",
-            level=BUDGET,
-        )
-    },
+    watch={"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)},
     tolerances={"*": Tolerance(rounds=3, atol=2e-2)},
     **PARAMETERS,
 )

@@ -292,23 +292,11 @@ C11 = Rule(
 C13 = Rule(
     {
         "the late constraint is lower with beta = 20 than with beta = 40": {
-            text: of(
-                "g_more",
-                switch="soft",
-                participants=participants,
-                beta=20.0,
-            )
-            < 0
+            text: of("g_more", switch="soft", participants=participants, beta=20.0) < 0
             for participants, text in GROUPS.items()
         },
         "the late objective is higher with beta = 20 than with beta = 40": {
-            text: of(
-                "f_more",
-                switch="soft",
-                participants=participants,
-                beta=20.0,
-            )
-            > 0
+            text: of("f_more", switch="soft", participants=participants, beta=20.0) > 0
             for participants, text in GROUPS.items()
         },
     },
@@ -359,13 +347,7 @@ C15 = Rule(
 C23 = Rule(
     {
         "with beta = 1e9 no value of f or g differs by more than 0.001 from hard switching": {
-            text: most(
-                "gap",
-                switch="soft",
-                participants=participants,
-                beta=LIMIT,
-            )
-            <= 1e-3
+            text: most("gap", switch="soft", participants=participants, beta=LIMIT) <= 1e-3
             for participants, text in GROUPS.items()
         }
     },
@@ -397,12 +379,7 @@ def fresh(curve: str, mode: str, method: str = "FedSGM") -> Query:
     """A late value on the fresh splits, of FedSGM with all clients or of its centralized form."""
     if method == "SGM":
         return Query.of(curve, method=method, switch=mode, splits="fresh")
-    return Query.of(
-        curve,
-        switch=mode,
-        participants=ALL,
-        splits="fresh",
-    )
+    return Query.of(curve, switch=mode, participants=ALL, splits="fresh")
 
 
 TWO_CLIENTS = Control(

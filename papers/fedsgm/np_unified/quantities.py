@@ -189,12 +189,7 @@ def sharper(traces: Traces, p: Params) -> Iterator[Row]:
 def limits(traces: Traces, p: Params) -> Iterator[Row]:
     """The largest difference in any round between hard switching and soft, very sharp switching."""
     for participants in {p["participants"], CLIENTS}:
-        run = partial(
-            run_of,
-            traces,
-            defaults(p),
-            participants=participants,
-        )
+        run = partial(run_of, traces, defaults(p), participants=participants)
         hard = run(switch="hard").metrics
         for beta in (LIMIT, max(p["betas"])):
             labels = {"switch": "soft", "beta": beta}

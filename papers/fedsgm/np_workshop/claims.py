@@ -30,12 +30,7 @@ COMMIT_OPEN = "aa3766d8"
 #: The commit that had C40 before the seeds 8300 to 8329 were drawn.
 COMMIT_DRIFT = "11f2e3b7"
 workshop = partial(Claim, paper="W", rule_fixed=COMMIT)
-ours = partial(
-    Claim,
-    paper="ours",
-    place="prediction",
-    rule_fixed=COMMIT,
-)
+ours = partial(Claim, paper="ours", place="prediction", rule_fixed=COMMIT)
 names = partial(names_of, PAPER)
 
 MAIN = names(switch=MODES)
@@ -264,12 +259,7 @@ CLAIMS = (
                 ALL_OPEN,
                 rule_fixed=COMMIT_OPEN,
             ),
-            Reading(
-                "late f at beta = 200",
-                FREE,
-                SHARPEST,
-                rule_fixed=COMMIT,
-            ),
+            Reading("late f at beta = 200", FREE, SHARPEST, rule_fixed=COMMIT),
         ),
     ),
     workshop(

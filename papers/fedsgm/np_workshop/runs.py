@@ -112,18 +112,8 @@ def runs(p: Params) -> Iterator[Spec]:
     for mode in MODES:
         yield from of_mode(mode, p)
     for mode, lr in product(MODES, p["drift_lrs"]):
-        labels: Labels = {
-            "switch": mode,
-            "lr": lr,
-            "fraction": 1.0,
-            "splits": "drift",
-        }
-        yield labelled(
-            p,
-            labels,
-            seeds=p["drift_seeds"],
-            keep=("f", "g", "drift"),
-        )
+        labels: Labels = {"switch": mode, "lr": lr, "fraction": 1.0, "splits": "drift"}
+        yield labelled(p, labels, seeds=p["drift_seeds"], keep=("f", "g", "drift"))
     if p["many"]:
         for start in open_starts():
             for labels in open_modes(start):
@@ -135,12 +125,7 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
     with_weights = ("f", "g", "sigma")
     main = {"switch": mode}
     yield labelled(p, main, keep=with_weights)
-    yield labelled(
-        p,
-        {**main, "splits": "fresh"},
-        seeds=p["fresh"],
-        evaluate_every=5,
-    )
+    yield labelled(p, {**main, "splits": "fresh"}, seeds=p["fresh"], evaluate_every=5)
     for lr in p["lrs"]:
         yield labelled(p, {**main, "lr": lr})
     if mode == "soft":

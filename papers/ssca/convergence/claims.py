@@ -224,12 +224,7 @@ def from_he(split: str) -> Reading:
         minus="sgd",
         B=1,
     )
-    return Reading(
-        WIDE,
-        against_sgd({batch_text(split, 1): apart}),
-        runs,
-        NEEDS,
-    )
+    return Reading(WIDE, against_sgd({batch_text(split, 1): apart}), runs, NEEDS)
 
 
 #: Pairs of algorithms, for samples and for features, and the labels of their runs.
@@ -276,12 +271,7 @@ def beside_sgd(split: str) -> tuple[str, ...]:
     coarse = [b for b in BATCHES if b not in fine]
     return (
         *names(**LATER, split=split, method=("ssca", "sgd"), B=coarse),
-        *names(
-            draw="fresh",
-            split=split,
-            method=("ssca", "sgd"),
-            B=fine,
-        ),
+        *names(draw="fresh", split=split, method=("ssca", "sgd"), B=fine),
     )
 
 
@@ -395,12 +385,7 @@ CLAIMS = (
         rule=C3,
         rule_fixed=COMMIT,
         runs=names(**LATER, split="samples", method="ssca", B=[*TWICE])
-        + names(
-            **LATER,
-            split="samples",
-            method="sgd2",
-            B=[*TWICE.values()],
-        ),
+        + names(**LATER, split="samples", method="sgd2", B=[*TWICE.values()]),
         figure="figure_2",
         needs=NEEDS,
     ),
@@ -432,18 +417,8 @@ CLAIMS = (
         wording="The algorithms have lower communication costs than SGD.",
         rule=C14,
         rule_fixed=COMMIT_SENT,
-        runs=names(
-            **LATER,
-            split=SPLITS,
-            method=("ssca", "sgd"),
-            B=BATCHES,
-        )
-        + names(
-            **LATER,
-            split="samples",
-            method="sgd2",
-            B=[*TWICE.values()],
-        ),
+        runs=names(**LATER, split=SPLITS, method=("ssca", "sgd"), B=BATCHES)
+        + names(**LATER, split="samples", method="sgd2", B=[*TWICE.values()]),
     ),
     *COUNTED,
 )

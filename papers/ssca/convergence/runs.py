@@ -123,12 +123,7 @@ def ssca(
     **labels: Label,
 ) -> Spec:
     """Algorithm 1 or 3 on a batch, as printed or without its bias."""
-    method = common.ssca(
-        split,
-        B,
-        clients=params["clients"],
-        debias=debiased,
-    )
+    method = common.ssca(split, B, clients=params["clients"], debias=debiased)
     return run(
         method,
         params,

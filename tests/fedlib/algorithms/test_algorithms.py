@@ -102,31 +102,16 @@ def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
     options = {"rounds": 4, "seeds": [3, 4]}
     together = [
         fl.run(grid, problem, **options),
-        fl.run(
-            grid,
-            problem,
-            **options,
-            engine=fl.Loop,
-        ),
+        fl.run(grid, problem, **options, engine=fl.Loop),
         fl.run(grid, in_turn, **options),
     ]
-    alone = fl.run(
-        grid[1],
-        problem,
-        rounds=4,
-        seeds=[4],
-    )
+    alone = fl.run(grid[1], problem, rounds=4, seeds=[4])
     for larger, changed in together:
         assert changed.config["algorithm"] == alone.config["algorithm"]
         close(changed.state.w[1], alone.state.w[0], 1e-10)
         curves = changed.info | changed.metrics
         for key, values in (alone.info | alone.metrics).items():
-            np.testing.assert_allclose(
-                curves[key][1],
-                values[0],
-                rtol=1e-8,
-                atol=1e-8,
-            )
+            np.testing.assert_allclose(curves[key][1], values[0], rtol=1e-8, atol=1e-8)
         assert not smaller or not torch.equal(larger.state.w, changed.state.w)
 
 
@@ -160,11 +145,7 @@ def test_penalty_fedavg_equals_its_plain_twin(problem):
 def test_fedavg_by_hand_and_its_bits():
     a = double([4.0], [2.0])
     problem = quadratics(a, a, level=1.0)
-    method = fl.FedAvg(
-        lr=0.5,
-        local_steps=2,
-        participants=2,
-    )
+    method = fl.FedAvg(lr=0.5, local_steps=2, participants=2)
     draw = Draw(torch.tensor([1, 0]))
     state, info = method.round(fl.Vectorized(problem), method.init(problem), draw)
     assert state.w.item() == pytest.approx((3.0 + 1.5) / 2)  # 0 -> 2 -> 3 and 0 -> 1 -> 1.5

@@ -85,12 +85,7 @@ def test_equals_the_plain_recursion(theta, prox):
 
 @pytest.mark.parametrize("prox", [0.0, 0.2])
 def test_finds_the_solution_and_the_multiplier(prox):
-    method = replace(
-        METHOD,
-        prox=prox,
-        constraint_prox=prox,
-        steps=10,
-    )
+    method = replace(METHOD, prox=prox, constraint_prox=prox, steps=10)
     trace = fl.run(method, PROBLEM, rounds=80)
     close(trace.state.w[0], SOLUTION, 2e-4)
     close(trace.output[0], SOLUTION, 2e-3)

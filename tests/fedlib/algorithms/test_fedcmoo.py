@@ -13,11 +13,7 @@ from tests.helpers.expect import close
 from tests.helpers.problems import objectives, three_objectives
 from tests.helpers.rounds import walk
 
-WORK = {
-    "lr": 0.1,
-    "local_steps": 3,
-    "participants": 4,
-}
+WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
 EXACT = fl.OneWay(fl.Exact())
 PROBLEM = three_objectives()
 CENTRES = PROBLEM.data[0].numpy()
@@ -91,11 +87,7 @@ def test_rounds_of_fedcmoo_equal_their_plain_twin():
 
 
 def test_a_round_of_fsmgda_equals_its_plain_twin():
-    method = fl.FSMGDA(
-        **WORK,
-        server_lr=0.7,
-        batch_size=2,
-    )
+    method = fl.FSMGDA(**WORK, server_lr=0.7, batch_size=2)
     ((_, draw, state, _),) = walk(method, PROBLEM, 1, seed=1)
     deltas = np.zeros((3, 5))
     for batches in client_batches(draw):
@@ -139,82 +131,35 @@ def same(a, b, problem=PROBLEM, rounds=12):
     close(*ends)
 
 
-@pytest.mark.parametrize(
-    "gram",
-    [
-        fl.TwoWay(fl.Masked()),
-        EXACT,
-        fl.MeanOfGrams(),
-    ],
-)
-@pytest.mark.parametrize(
-    "method",
-    [
-        fl.FedCMOO,
-        fl.FedCMOOPref,
-    ],
-)
+@pytest.mark.parametrize("gram", [fl.TwoWay(fl.Masked()), EXACT, fl.MeanOfGrams()])
+@pytest.mark.parametrize("method", [fl.FedCMOO, fl.FedCMOOPref])
 def test_with_one_objective_it_is_fedavg_and_a_share_of_the_way_to_its_mean(method, gram):
-    problem = objectives(
-        tasks=1,
-        spread=0.5,
-        noise=0.3,
-        w0=torch.ones(5).double(),
-    )
+    problem = objectives(tasks=1, spread=0.5, noise=0.3, w0=torch.ones(5).double())
     mean = fl.run(fl.FedAvg(**WORK), problem, rounds=1).state.w[0]
     for share in (1.0, 0.4):
-        several = method(
-            **WORK,
-            gram=gram,
-            server_lr=share,
-        )
+        several = method(**WORK, gram=gram, server_lr=share)
         end = fl.run(several, problem, rounds=1).state.w[0]
         close(end, problem.w0 + share * (mean - problem.w0))
 
 
-ALONE = {
-    "lr": 0.1,
-    "local_steps": 1,
-    "participants": 1,
-}
+ALONE = {"lr": 0.1, "local_steps": 1, "participants": 1}
 RULE = fl.FindWeights()
 
 
 @pytest.mark.parametrize(
     ("method", "central"),
     [
-        (
-            fl.FedCMOO(
-                **ALONE,
-                weights=fl.MinNorm(),
-                gram=EXACT,
-            ),
-            fl.MGDA(lr=0.1),
-        ),
-        (
-            fl.FedCMOO(
-                **ALONE,
-                weights=RULE,
-                gram=EXACT,
-            ),
-            fl.MGDA(lr=0.1, weights=RULE),
-        ),
+        (fl.FedCMOO(**ALONE, weights=fl.MinNorm(), gram=EXACT), fl.MGDA(lr=0.1)),
+        (fl.FedCMOO(**ALONE, weights=RULE, gram=EXACT), fl.MGDA(lr=0.1, weights=RULE)),
         (fl.FSMGDA(**ALONE), fl.MGDA(lr=0.1)),
     ],
 )
 def test_one_step_of_one_client_with_the_exact_gram_matrix_is_mgda(method, central):
-    problem = objectives(
-        clients=1,
-        tasks=3,
-        w0=torch.ones(5).double(),
-    )
+    problem = objectives(clients=1, tasks=3, w0=torch.ones(5).double())
     same(method, central, problem)
 
 
-STILL = {
-    "weights": fl.FindWeights(step=0.0),
-    "gram": fl.MeanOfGrams(),
-}
+STILL = {"weights": fl.FindWeights(step=0.0), "gram": fl.MeanOfGrams()}
 EVERYONE = WORK | {"participants": 8}
 
 
@@ -222,20 +167,11 @@ EVERYONE = WORK | {"participants": 8}
     ("method", "scalarized"),
     [
         (
-            fl.FedCMOO(
-                **WORK,
-                **STILL,
-                batch_size=2,
-                shared_batch=True,
-            ),
+            fl.FedCMOO(**WORK, **STILL, batch_size=2, shared_batch=True),
             fl.Scalarized(**WORK, batch_size=2),
         ),
         (
-            fl.FedCMOOTheory(
-                **EVERYONE,
-                step=0.0,
-                gram_participants=2,
-            ),
+            fl.FedCMOOTheory(**EVERYONE, step=0.0, gram_participants=2),
             fl.Scalarized(**EVERYONE),
         ),
     ],
@@ -248,12 +184,7 @@ def test_a_single_task_is_fedavg_on_that_objective():
     def only(w, batch):
         return PROBLEM.losses(w, batch)[1:2]
 
-    alone = replace(
-        PROBLEM,
-        losses=only,
-        num_objectives=1,
-        gradient=None,
-    )
+    alone = replace(PROBLEM, losses=only, num_objectives=1, gradient=None)
     expected = fl.run(fl.FedAvg(**WORK), alone, rounds=12).state.w
     close(fl.run(fl.Scalarized(**WORK, task=2), PROBLEM, rounds=12).state.w, expected)
 

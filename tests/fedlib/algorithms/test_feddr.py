@@ -12,27 +12,13 @@ from tests.helpers.problems import centred, double
 from tests.helpers.rounds import walk
 from tests.helpers.weekly import further_weekly
 
-SETS = {
-    "l1": fl.L1Ball(0.5),
-    "l2": fl.Ball(0.5),
-    "nuclear": fl.NuclearBall(0.5, 2, 3),
-}
+SETS = {"l1": fl.L1Ball(0.5), "l2": fl.Ball(0.5), "nuclear": fl.NuclearBall(0.5, 2, 3)}
 PROBLEM = centred(SETS["l1"])
 METHODS = {
     "all": fl.FedDR(0.1, 3),
-    "relaxed": fl.FedDR(
-        0.1,
-        3,
-        eta=2.0,
-        relaxation=1.7,
-    ),
+    "relaxed": fl.FedDR(0.1, 3, eta=2.0, relaxation=1.7),
     "some": fl.FedDR(0.1, 2, participation=0.4),
-    "minibatches": fl.FedDR(
-        0.1,
-        2,
-        batch_size=2,
-        participation=0.8,
-    ),
+    "minibatches": fl.FedDR(0.1, 2, batch_size=2, participation=0.8),
 }
 
 
@@ -41,13 +27,7 @@ def centres(problem):
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-@pytest.mark.parametrize(
-    "engine",
-    [
-        fl.Vectorized,
-        fl.Loop,
-    ],
-)
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
 def test_equals_the_plain_twin(method, engine):
     """The pseudocode on lists; the server's x is the mean of all last known reflected points."""
     n = PROBLEM.num_clients
@@ -94,21 +74,13 @@ def test_finds_the_constrained_minimizer(name, settings):
         relaxation=relaxation,
         participation=participation,
     )
-    trace = fl.run(
-        method,
-        problem,
-        rounds=150,
-        evaluate_every=150,
-    )
+    trace = fl.run(method, problem, rounds=150, evaluate_every=150)
     close(trace.state.w[0], convex_set.project(middle), 1e-6)
 
 
 @pytest.mark.parametrize(
     ("coins", "count"),
-    [
-        ([0.9, 0.1, 0.2, 0.9, 0.7], 2),
-        ([0.9] * 5, 0),
-    ],
+    [([0.9, 0.1, 0.2, 0.9, 0.7], 2), ([0.9] * 5, 0)],
 )
 def test_those_whose_coin_says_so_move_and_send(coins, count):
     method = fl.FedDR(0.1, 1, participation=0.5)

@@ -24,13 +24,7 @@ SETS = {
     "nuclear": fl.NuclearBall(0.5, 2, 3),
 }
 every_set = pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
-every_engine = pytest.mark.parametrize(
-    "engine",
-    [
-        fl.Vectorized,
-        fl.Loop,
-    ],
-)
+every_engine = pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
 LAM = 0.1
 N = 5
 TASK = centred(SETS["l1"])
@@ -81,11 +75,7 @@ METHODS = {
     "FedFW+": fl.FedFWPlus(LAM),
     "FedFW+ of some": fl.FedFWPlus(LAM, participation=0.4),
     "FedFW-sto": fl.FedFWSto(LAM, batch_size=2),
-    "FedFW-sto of some": fl.FedFWSto(
-        LAM,
-        batch_size=2,
-        participation=0.4,
-    ),
+    "FedFW-sto of some": fl.FedFWSto(LAM, batch_size=2, participation=0.4),
 }
 
 
@@ -106,12 +96,7 @@ def test_equals_the_plain_twin(method, engine):
 def test_overwriting_steps_equal_their_plain_twin():
     """t counts local steps, the penalty acts within the round, the server averages the models."""
     steps = 3
-    method = fl.FedFWReset(
-        LAM,
-        participation=0.6,
-        local_steps=steps,
-        batch_size=2,
-    )
+    method = fl.FedFWReset(LAM, participation=0.6, local_steps=steps, batch_size=2)
     w = TASK.w0
     for t, (_, draw, state, _) in enumerate(walk(method, TASK, 10, seed=1)):
         ends = []
@@ -167,13 +152,7 @@ def test_naive_frank_wolfe_takes_the_step_of_all_clients():
     close(state.w, (1 - step) * TASK.w0 + step * extreme_points(TASK.w0).mean(0))
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        fl.FedFW(LAM, **PART),
-        fl.FedFWPlus(LAM, **PART),
-    ],
-)
+@pytest.mark.parametrize("method", [fl.FedFW(LAM, **PART), fl.FedFWPlus(LAM, **PART)])
 def test_those_whose_coin_says_so_take_the_step_of_their_share(method):
     state, info = round_with(method, TWO)
     step = 0.6 / 2  # the first models are equal, so there is no penalty yet
@@ -238,23 +217,14 @@ def test_split_constraints_find_the_minimizer_over_the_intersection():
     problem = centred(BOX, noise=0.0)
     _, best = solution(problem)
     method = fl.FedFWPlus(1.0, split=SPLIT)
-    trace = fl.run(
-        method,
-        problem,
-        rounds=700,
-        evaluate_every=700,
-    )
+    trace = fl.run(method, problem, rounds=700, evaluate_every=700)
     assert (trace.state.w[0] - best).norm() < 0.08 * best.norm()
 
 
 @every_engine
 def test_every_client_goes_to_a_point_of_its_own_set(engine):
     problem = centred(BOX, noise=0.0)
-    method = fl.FedFW(
-        LAM,
-        participation=0.5,
-        split=SPLIT,
-    )
+    method = fl.FedFW(LAM, participation=0.5, split=SPLIT)
     state, info = round_with(method, [0.9, 0.1, 0.1, 0.1, 0.9], problem, engine)
     for i, convex_set in ((1, BOX), (2, BALL), (3, BOX)):  # the first step has length 1
         close(state.x[i], convex_set.lmo(gradient(problem, i, problem.w0)))
@@ -270,12 +240,7 @@ COUNTEREXAMPLE = pareto(
 
 def ends(methods, rounds, problem=COUNTEREXAMPLE):
     """The models with which runs end."""
-    traces = fl.run(
-        methods,
-        problem,
-        rounds=rounds,
-        evaluate_every=rounds,
-    )
+    traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds)
     return [trace.state.w.item() for trace in traces]
 
 

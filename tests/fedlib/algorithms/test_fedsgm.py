@@ -15,18 +15,8 @@ from tests.helpers.problems import double, np_problem
 from tests.helpers.randoms import normal
 from tests.helpers.rounds import walk
 
-BASE = fl.FedSGM(
-    lr=0.3,
-    local_steps=3,
-    participants=10,
-    tolerance=0.05,
-)
-HALVES = fl.FedSGM(
-    lr=0.5,
-    local_steps=2,
-    participants=2,
-    tolerance=0.0,
-)
+BASE = fl.FedSGM(lr=0.3, local_steps=3, participants=10, tolerance=0.05)
+HALVES = fl.FedSGM(lr=0.5, local_steps=2, participants=2, tolerance=0.0)
 BOTH = Draw(torch.tensor([0, 1]))
 
 
@@ -57,12 +47,7 @@ def test_two_rounds_by_hand():
 def test_one_compressed_round_by_hand():
     problem = quadratics(double([4.0, 1.0], [2.0, 3.0]), 0 * double([1, 1], [1, 1]), level=50.0)
     half = fl.TopK(0.5)
-    sgm = replace(
-        HALVES,
-        local_steps=1,
-        uplink=half,
-        downlink=half,
-    )
+    sgm = replace(HALVES, local_steps=1, uplink=half, downlink=half)
     state, _ = sgm.round(fl.Vectorized(problem), sgm.init(problem), BOTH)
     # Directions -a_j: (-4, -1), (-2, -3). Sent: (-4, 0), (0, -3); kept: (0, -1), (-2, 0).
     assert state.residual.tolist() == [[0, -1], [-2, 0]]
@@ -71,13 +56,7 @@ def test_one_compressed_round_by_hand():
 
 
 @pytest.mark.parametrize("beta", [None, 40.0])
-@pytest.mark.parametrize(
-    ("k_up", "k_down"),
-    [
-        (30, 30),
-        (3, 6),
-    ],
-)
+@pytest.mark.parametrize(("k_up", "k_down"), [(30, 30), (3, 6)])
 def test_equals_the_plain_twin(problem, beta, k_up, k_down):
     method = replace(
         BASE,
@@ -109,36 +88,16 @@ def test_equals_the_plain_twin(problem, beta, k_up, k_down):
     assert len(set(sigmas)) > 1
 
 
-@pytest.mark.parametrize(
-    "switch",
-    [
-        fl.Hard(),
-        fl.Soft(40.0),
-    ],
-)
+@pytest.mark.parametrize("switch", [fl.Hard(), fl.Soft(40.0)])
 def test_with_one_client_and_nothing_compressed_it_is_sgm(switch):
     problem = np_problem(clients=1)
-    settings = {
-        "lr": 0.3,
-        "tolerance": 0.05,
-        "switch": switch,
-    }
-    federated = fl.FedSGM(
-        **settings,
-        local_steps=1,
-        participants=1,
-    )
+    settings = {"lr": 0.3, "tolerance": 0.05, "switch": switch}
+    federated = fl.FedSGM(**settings, local_steps=1, participants=1)
     central = fl.SGM(**settings)
     close(last(federated, problem, 60).w, last(central, problem, 60).w)
 
 
-@pytest.mark.parametrize(
-    ("switch", "share"),
-    [
-        (fl.Hard(), 0.5),
-        (fl.Soft(200.0), 1.0),
-    ],
-)
+@pytest.mark.parametrize(("switch", "share"), [(fl.Hard(), 0.5), (fl.Soft(200.0), 1.0)])
 def test_reaches_the_known_constrained_optimum(switch, share):
     problem = quadratics(3 + normal(6, 4, seed=2), normal(6, 4, seed=3), level=0.5)
     method = replace(
@@ -149,32 +108,17 @@ def test_reaches_the_known_constrained_optimum(switch, share):
         uplink=fl.TopK(share),
         downlink=fl.TopK(share),
     )
-    trace = fl.run(
-        method,
-        problem,
-        rounds=800,
-        evaluate_every=800,
-    )
+    trace = fl.run(method, problem, rounds=800, evaluate_every=800)
     start, end = trace.metrics["distance"][0]
     assert start > 0.5
     assert end < 0.05
     assert abs(trace.metrics["g"][0, -1]) < 0.03
 
 
-@pytest.mark.parametrize(
-    "convex_set",
-    [
-        Ball(0.3),
-        Box(0.05),
-    ],
-)
+@pytest.mark.parametrize("convex_set", [Ball(0.3), Box(0.05)])
 def test_projection_keeps_the_servers_model_inside(problem, convex_set):
     inside = replace(problem, set=convex_set)
-    method = replace(
-        BASE,
-        uplink=fl.TopK(0.1),
-        downlink=fl.TopK(0.2),
-    )
+    method = replace(BASE, uplink=fl.TopK(0.1), downlink=fl.TopK(0.2))
     for _, _, state, _ in walk(method, inside, 40):
         assert convex_set.contains(state.x)
 

@@ -20,11 +20,7 @@ CLIENTS = 400
 METHODS = {
     "FedFW": fl.FedFW(0.1, participation=0.02),
     "FedFWPlus": fl.FedFWPlus(0.1, participation=0.02),
-    "FedFWSto": fl.FedFWSto(
-        0.1,
-        batch_size=2,
-        participation=0.02,
-    ),
+    "FedFWSto": fl.FedFWSto(0.1, batch_size=2, participation=0.02),
 }
 
 
@@ -45,12 +41,7 @@ def draw_of(method, problem=PROBLEM):
 def test_the_run_is_that_in_which_all_clients_compute(name):
     def run(measure_all):
         method = replace(METHODS[name], measure_all=measure_all)
-        return fl.run(
-            method,
-            PROBLEM,
-            rounds=30,
-            seeds=[0, 1],
-        )
+        return fl.run(method, PROBLEM, rounds=30, seeds=[0, 1])
 
     actual = run(measure_all=False)
     expected = run(measure_all=True)
@@ -72,11 +63,7 @@ def test_the_measures_are_of_those_that_take_part():
 
 @pytest.mark.parametrize("name", further_weekly(METHODS, ["FedFWSto"]))
 def test_the_contract_holds(name):
-    method = replace(
-        METHODS[name],
-        participation=0.1,
-        measure_all=False,
-    )
+    method = replace(METHODS[name], participation=0.1, measure_all=False)
     problem = problem_of(100)
     assert len(draw_of(method, problem).participants) < 100
     fl.check_algorithm(method, problem)
@@ -93,10 +80,7 @@ def test_minibatches_are_rows_of_the_clients_that_compute():
 
 @pytest.mark.parametrize(
     ("clients", "computing"),
-    [
-        (1000, 1000),
-        (1001, most_active(1001, 0.02)),
-    ],
+    [(1000, 1000), (1001, most_active(1001, 0.02))],
 )
 def test_up_to_a_thousand_clients_all_compute(clients, computing):
     draw = draw_of(METHODS["FedFW"], problem_of(clients))
@@ -106,11 +90,7 @@ def test_up_to_a_thousand_clients_all_compute(clients, computing):
 def test_all_clients_compute_where_they_have_sets_of_their_own():
     groups = tuple(j % 2 for j in range(CLIENTS))
     sets = fl.PerClient((fl.L1Ball(2.0), fl.Ball(2.0)), groups)
-    method = replace(
-        METHODS["FedFW"],
-        measure_all=False,
-        split=sets,
-    )
+    method = replace(METHODS["FedFW"], measure_all=False, split=sets)
     assert len(draw_of(method).participants) == CLIENTS
 
 

@@ -12,11 +12,7 @@ from tests.helpers.randoms import normal, uniform
 
 EXACT = fl.OneWay(fl.Exact())
 START = 2 * torch.ones(5).double()
-WORK = {
-    "lr": 0.3,
-    "local_steps": 1,
-    "participants": 6,
-}
+WORK = {"lr": 0.3, "local_steps": 1, "participants": 6}
 
 
 def crossing(problem, ratios):
@@ -73,12 +69,7 @@ def test_points_of_the_front_are_stationary_and_others_are_not(share):
 )
 def test_one_step_rounds_reach_the_front(method):
     problem = objectives(spread=0.2, w0=START)
-    metrics = fl.run(
-        method,
-        problem,
-        rounds=80,
-        evaluate_every=80,
-    ).metrics
+    metrics = fl.run(method, problem, rounds=80, evaluate_every=80).metrics
     assert metrics["stationarity"][0, 0] > 1
     assert metrics["stationarity"][0, -1] < 1e-4
     assert metrics["distance"][0, -1] < 1e-3
@@ -86,10 +77,7 @@ def test_one_step_rounds_reach_the_front(method):
 
 @pytest.mark.parametrize(
     "ratios",
-    [
-        pytest.param((1.0, 1.0), marks=pytest.mark.weekly),
-        (2.0, 1.0),
-    ],
+    [pytest.param((1.0, 1.0), marks=pytest.mark.weekly), (2.0, 1.0)],
 )
 def test_the_preference_is_met_up_to_its_tolerance(ratios):
     problem = objectives(spread=0.5, w0=START)
@@ -103,12 +91,7 @@ def test_the_preference_is_met_up_to_its_tolerance(ratios):
             least=None,
             gram=EXACT,
         )
-        trace = fl.run(
-            method,
-            problem,
-            rounds=80,
-            evaluate_every=80,
-        )
+        trace = fl.run(method, problem, rounds=80, evaluate_every=80)
         assert trace.info["mu"][0, -1] < 1.2 * epsilon
         assert trace.metrics["distance"][0, -1] < 0.05
         assert trace.info["fallback"].sum() == 0

@@ -70,12 +70,7 @@ def random_task():
     )
     balls = normal(6, 5, seed=2)
     w0 = torch.ones(5).double()
-    return constrained_pareto(
-        centres,
-        balls,
-        level=0.4,
-        w0=w0,
-    )
+    return constrained_pareto(centres, balls, level=0.4, w0=w0)
 
 
 def shortest(gram):
@@ -127,10 +122,7 @@ def test_equals_the_plain_twin(beta):
 
 @pytest.mark.parametrize(
     ("weights", "switch"),
-    [
-        (None, fl.Hard()),
-        (fl.FixedWeights((1.0,)), fl.Soft(40.0)),
-    ],
+    [(None, fl.Hard()), (fl.FixedWeights((1.0,)), fl.Soft(40.0))],
 )
 def test_with_one_objective_and_fixed_weights_it_is_fedsgm(weights, switch):
     """So its messages are compressed as those of FedSGM, which has a twin."""
@@ -202,28 +194,13 @@ def plane(number):
     """Two objectives in a ball around the origin whose size has this number."""
     offsets = double([0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5])
     centres = offsets.view(4, 1, 1, 2) + MIDDLE
-    return constrained_pareto(
-        centres,
-        level=LEVELS[number],
-        w0=double(2.0, 1.5),
-    )
+    return constrained_pareto(centres, level=LEVELS[number], w0=double(2.0, 1.5))
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        (3, 1),
-        fl.MinNorm(),
-    ],
-)
+@pytest.mark.parametrize("weights", [(3, 1), fl.MinNorm()])
 def test_runs_end_on_the_constrained_pareto_set(weights):
     """All levels at once: the seed is the number of the level."""
-    method = replace(
-        BASE,
-        lr=0.02,
-        tolerance=0.0,
-        weights=weights,
-    )
+    method = replace(BASE, lr=0.02, tolerance=0.0, weights=weights)
     end = fl.run(
         method,
         plane,

@@ -42,12 +42,7 @@ PREFERENCE = Preference(
     star_ratio=0.9,
     dominance=True,
 )
-TASKS = {
-    "server_lr": 0.7,
-    "local_steps": 3,
-    "batch_size": 2,
-    "shared": 200,
-}
+TASKS = {"server_lr": 0.7, "local_steps": 3, "batch_size": 2, "shared": 200}
 LIMITED = {
     "objective": "norm",
     "growth": 1.5,
@@ -73,20 +68,10 @@ OTHER = {
     ),
     "FedCMOO": (
         {**TASKS, "gram": OneWay(Largest()), "weights": FindWeights(0.01, 50, False)},
-        {
-            **TASKS,
-            "gram": MeanOfGrams(),
-            "weights": MinNorm(),
-            "shared_batch": True,
-        },
+        {**TASKS, "gram": MeanOfGrams(), "weights": MinNorm(), "shared_batch": True},
     ),
     "FedCMOOPref": (
-        {
-            **TASKS,
-            "preference": PREFERENCE,
-            "value_batch_size": 2,
-            "least": None,
-        },
+        {**TASKS, "preference": PREFERENCE, "value_batch_size": 2, "least": None},
         {**TASKS, "gram": OneWay(Exact()), "least": Least(0.3, mixture=False)},
     ),
     "FedCMOOTheory": ({"server_lr": 0.7, "local_steps": 3},),
@@ -149,11 +134,7 @@ def digits_network():
 
 def cases():
     """Name, algorithm and problem: the examples, and the first of each with other options."""
-    on_paper = vertical_network(
-        digits_network(),
-        clients=4,
-        scale=16.0,
-    )
+    on_paper = vertical_network(digits_network(), clients=4, scale=16.0)
     for name, listed in examples().items():
         if isinstance(listed[0].problem, VerticalProblem):
             example, *further = listed
@@ -192,11 +173,7 @@ PINNED = json.loads(PINS.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("name", PINNED)
 def test_three_rounds_are_pinned(name):
-    pinned = pytest.approx(
-        PINNED[name],
-        rel=1e-6,
-        abs=1e-9,
-    )
+    pinned = pytest.approx(PINNED[name], rel=1e-6, abs=1e-9)
     assert summary(*CASES[name]) == pinned, (
         f"{name}: three rounds no longer give what is pinned; if that is meant, run "
         f"`python -m tests.fedlib.algorithms.test_pinned {name.split()[0]}` and `make recheck`"

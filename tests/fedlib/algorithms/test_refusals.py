@@ -17,11 +17,7 @@ CONSTRAINED = quadratics(CENTRES, 0 * CENTRES, level=1.0)
 TWO_OBJECTIVES = pareto(torch.ones(4, 1, 2, 2).double())
 IN_A_BALL = centred(fl.Ball(1.0))
 NETWORK = tiny()
-WORK = {
-    "lr": 0.1,
-    "local_steps": 1,
-    "participants": 2,
-}
+WORK = {"lr": 0.1, "local_steps": 1, "participants": 2}
 NEEDS_A_CONSTRAINT = (
     "problem must have one objective and at least one constraint, "
     "got '2 objectives, 0 constraints'."
@@ -31,11 +27,7 @@ NEEDS_A_SET = "problem must have a feasible set that contains its start, got"
 REFUSED = [
     (fl.FedSGM(**WORK, tolerance=0.1), TWO_OBJECTIVES, NEEDS_A_CONSTRAINT),
     (
-        fl.PenaltyFedAvg(
-            **WORK,
-            tolerance=0.1,
-            rho=1.0,
-        ),
+        fl.PenaltyFedAvg(**WORK, tolerance=0.1, rho=1.0),
         TWO_OBJECTIVES,
         NEEDS_A_CONSTRAINT,
     ),
@@ -47,11 +39,7 @@ REFUSED = [
     (fl.MGDA(lr=0.1), CONSTRAINED, NEEDS_OBJECTIVES),
     (fl.Scalarized(**WORK), CONSTRAINED, NEEDS_OBJECTIVES),
     (
-        fl.Scalarized(
-            **WORK,
-            task=1,
-            weights=(1.0, 2.0),
-        ),
+        fl.Scalarized(**WORK, task=1, weights=(1.0, 2.0)),
         TWO_OBJECTIVES,
         "weights must be given without task, got (1.0, 2.0).",
     ),
@@ -61,11 +49,7 @@ REFUSED = [
         "preference.ratios must be one for each of the 2 objectives, got (1.0, 2.0, 3.0).",
     ),
     (
-        fl.FedCMOOTheory(
-            **WORK,
-            step=0.1,
-            gram_participants=5,
-        ),
+        fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=5),
         TWO_OBJECTIVES,
         "gram_participants must lie in 1..4, got 5.",
     ),
@@ -134,10 +118,7 @@ STEEP = fl.PowerLaw(1.2, 0.4)
             partial(fl.ConstrainedSSCA, **NORM | {"levels": (0.1, 0.0)}),
             "ConstrainedSSCA: levels[1] must be positive, got 0.0.",
         ),
-        (
-            partial(pareto, torch.zeros(2, 3)),
-            "pareto: centres must be",
-        ),
+        (partial(pareto, torch.zeros(2, 3)), "pareto: centres must be"),
         (
             partial(pareto, torch.zeros(1, 1, 2, 3), torch.zeros(2, 3)),
             "pareto: curvature must be positive",
@@ -150,11 +131,7 @@ def test_bad_settings_are_refused_when_they_are_written(make, words):
 
 WITH_WEIGHTS = [
     partial(fl.FedCMOO, **WORK),
-    partial(
-        fl.MultiFedSGM,
-        **WORK,
-        tolerance=0.1,
-    ),
+    partial(fl.MultiFedSGM, **WORK, tolerance=0.1),
 ]
 
 
@@ -167,21 +144,13 @@ def test_weights_that_are_numbers_mean_fixed_weights(make):
 
 
 def test_there_is_a_weight_for_each_objective():
-    method = fl.MultiFedSGM(
-        **WORK,
-        tolerance=0.1,
-        weights=(1, 2, 3),
-    )
+    method = fl.MultiFedSGM(**WORK, tolerance=0.1, weights=(1, 2, 3))
     words = "FixedWeights: values must hold a number for each of 1 objectives"
     refuses(words, method.init, CONSTRAINED)
 
 
 def test_a_gram_matrix_of_one_client_is_not_refused():
-    method = fl.FedCMOOTheory(
-        **WORK,
-        step=0.1,
-        gram_participants=1,
-    )
+    method = fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=1)
     assert method.init(TWO_OBJECTIVES).weights.tolist() == [0.5, 0.5]
 
 

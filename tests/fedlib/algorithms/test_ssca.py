@@ -52,12 +52,7 @@ def weighted_value(w, draw):
 @pytest.mark.parametrize("debias", [False, True])
 def test_the_unconstrained_recursions_equal_a_plain_twin(debias):
     ridge = 0.02
-    method = fl.SSCA(
-        **STEPS,
-        batch_size=2,
-        ridge=ridge,
-        debias=debias,
-    )
+    method = fl.SSCA(**STEPS, batch_size=2, ridge=ridge, debias=debias)
     f = torch.zeros(24).double()
     beta = torch.zeros(24).double()
     kappa = 0.0
@@ -134,11 +129,7 @@ def test_sgd_equals_a_plain_twin():
         (fl.SSCA(**STEPS), PROBLEM, 3 * 24, 3 * 24),
         (fl.ConstrainedSSCA(**NORM), PROBLEM, 3 * (24 + 1), 3 * 24),
         (
-            fl.ConstrainedSSCA(
-                **STEPS,
-                penalty=10.0,
-                levels=0.3,
-            ),
+            fl.ConstrainedSSCA(**STEPS, penalty=10.0, levels=0.3),
             np_problem(),
             20 * (2 * 30 + 1),
             20 * 30,

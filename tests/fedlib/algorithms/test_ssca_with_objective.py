@@ -61,13 +61,7 @@ def test_equals_its_plain_twin():
     assert 0 < nu < PENALTY
 
 
-@pytest.mark.parametrize(
-    ("level", "factor"),
-    [
-        (100.0, 1.0),
-        (-100.0, 2.0),
-    ],
-)
+@pytest.mark.parametrize(("level", "factor"), [(100.0, 1.0), (-100.0, 2.0)])
 def test_without_tolerance_the_penalty_grows_only_where_there_is_slack(level, factor):
     method = replace(
         METHOD,

@@ -9,21 +9,13 @@ from fedlib.testing.examples import examples
 from tests.helpers.rounds import walk
 
 SHORT = pareto(torch.eye(4).view(2, 1, 2, 4).bfloat16())
-WORK = {
-    "lr": 0.1,
-    "local_steps": 2,
-    "participants": 2,
-}
+WORK = {"lr": 0.1, "local_steps": 2, "participants": 2}
 SEVERAL = [
     fl.FSMGDA(**WORK),
     fl.FSMGDA(**WORK, batch_size=1),
     fl.FedCMOO(**WORK),
     fl.FedCMOOPref(**WORK),
-    fl.FedCMOOTheory(
-        **WORK,
-        step=0.1,
-        gram_participants=1,
-    ),
+    fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=1),
     fl.MGDA(lr=0.1),
     fl.Scalarized(**WORK),
     fl.Scalarized(**WORK, task=1),

@@ -146,10 +146,7 @@ class ShiftedRows(Shifted, Sketch):
 
 @pytest.mark.parametrize(
     ("wire", "shape"),
-    [
-        (ShiftedVector(), [6]),
-        (ShiftedRows(), [2, 3]),
-    ],
+    [(ShiftedVector(), [6]), (ShiftedRows(), [2, 3])],
 )
 def test_both_sides_of_a_message_have_its_noise(wire, shape):
     x = torch.ones(shape)

@@ -47,11 +47,7 @@ def test_maps_and_captured_rounds_select_row_by_row():
     x = numbers(2, 3, DIM)
     wire = fl.TopK(20 / DIM)
     rows = torch.stack([wire(row) for row in x.flatten(0, 1)])
-    mapped = vmap(
-        vmap(wire),
-        in_dims=1,
-        out_dims=1,
-    )
+    mapped = vmap(vmap(wire), in_dims=1, out_dims=1)
     assert torch.equal(mapped(x).flatten(0, 1), rows)
     captured = capture(mapped, x)
     assert torch.equal(captured(x).flatten(0, 1), rows)

@@ -167,13 +167,7 @@ def test_the_largest_entries_are_kept():
     assert sent.tolist() == [[5.0, 0.0, 0.0, 0.0], [0.0, -9.0, 0.0, 0.0]]
 
 
-@pytest.mark.parametrize(
-    ("scaled", "factor"),
-    [
-        (False, 1),
-        (True, 2),
-    ],
-)
+@pytest.mark.parametrize(("scaled", "factor"), [(False, 1), (True, 2)])
 def test_a_mask_keeps_entries_as_they_are_or_scaled(scaled, factor):
     x = torch.arange(1.0, 9.0).view(2, 4)
     sent, _ = sketched(Masked(scaled=scaled), x)

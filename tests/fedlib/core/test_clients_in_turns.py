@@ -29,30 +29,14 @@ CASES = [(name, (0, 1)) for name in sorted(examples())]
 
 @pytest.mark.parametrize(
     ("name", "seeds"),
-    [
-        *CASES,
-        ("FedSGM", (0,)),
-        ("FedCMOO", (0,)),
-    ],
+    [*CASES, ("FedSGM", (0,)), ("FedCMOO", (0,))],
 )
 def test_some_clients_at_a_time_give_the_same_round(name, seeds, at_once):
     pairs = examples()[name]
-    expected = [
-        fl.run(
-            *pair,
-            rounds=3,
-            seeds=seeds,
-        )
-        for pair in pairs
-    ]
+    expected = [fl.run(*pair, rounds=3, seeds=seeds) for pair in pairs]
     for (algorithm, problem), trace in zip(pairs, expected, strict=True):
         at_once(3, problem.dim)
-        actual = fl.run(
-            algorithm,
-            problem,
-            rounds=3,
-            seeds=seeds,
-        )
+        actual = fl.run(algorithm, problem, rounds=3, seeds=seeds)
         torch.testing.assert_close(
             tuple(actual.state),
             tuple(trace.state),
@@ -86,12 +70,7 @@ def test_rows_are_gathered_for_some_clients_at_a_time(at_once, monkeypatch):
 
 
 TABLES = {
-    "pictures": torch.randint(
-        255,
-        (6, 2, 3),
-        dtype=torch.uint8,
-        generator=generator(),
-    ),
+    "pictures": torch.randint(255, (6, 2, 3), dtype=torch.uint8, generator=generator()),
     "targets": torch.arange(6),
     "masks": torch.arange(12).view(6, 2) % 3 > 0,
     "half precision": torch.arange(12).view(6, 2).half(),

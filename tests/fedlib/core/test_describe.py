@@ -48,11 +48,7 @@ BEFORE = {
 
 def test_a_renamed_class_with_renamed_and_added_fields_is_described_as_before():
     assert describe(Method(0.1, 0.05, Switch(3.0))) == BEFORE
-    renamed = SwitchedMethod(
-        lr=0.1,
-        epsilon=0.05,
-        switch=SoftSwitch(slope=3.0),
-    )
+    renamed = SwitchedMethod(lr=0.1, epsilon=0.05, switch=SoftSwitch(slope=3.0))
     assert describe(renamed) == BEFORE
 
 
@@ -69,13 +65,7 @@ def test_a_subclass_of_a_renamed_class_has_its_own_name_and_the_first_names_of_i
     assert describe(Faster(0.1, 0.05, SoftSwitch(3.0))) == {**BEFORE, "type": "Faster"}
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        Method(0.1, 0.05),
-        SwitchedMethod(0.1, 0.05),
-    ],
-)
+@pytest.mark.parametrize("method", [Method(0.1, 0.05), SwitchedMethod(0.1, 0.05)])
 def test_omitted_fields_are_named_as_the_code_names_them(method):
     tolerance = "tolerance" if isinstance(method, Method) else "epsilon"
     beta = "switch.beta" if isinstance(method, Method) else "switch.slope"

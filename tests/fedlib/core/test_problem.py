@@ -42,12 +42,7 @@ WRONG = {
     "num_objectives": [2],
     "num_constraints": [0, 2],
 }
-METHOD = fl.FedSGM(
-    lr=0.1,
-    local_steps=1,
-    participants=2,
-    tolerance=0.05,
-)
+METHOD = fl.FedSGM(lr=0.1, local_steps=1, participants=2, tolerance=0.05)
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])

@@ -15,11 +15,7 @@ SIZES = (7, 3, 9, 4, 6)
 #: Five clients with so many rows in tables of nine, padded with their first.
 ROWS = torch.stack([torch.arange(9).where(torch.arange(9) < m, 0) for m in SIZES])
 WHOLE = pareto(torch.zeros(5, 9, 2, 4).double())
-PROBLEM = replace(
-    WHOLE,
-    rows=ROWS + 9 * torch.arange(5).unsqueeze(1),
-    sizes=SIZES,
-)
+PROBLEM = replace(WHOLE, rows=ROWS + 9 * torch.arange(5).unsqueeze(1), sizes=SIZES)
 SEVEN = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
 
 
@@ -71,12 +67,7 @@ def test_the_draw_of_a_round_is_pinned():
 
 
 def test_values_alone_are_pinned():
-    draw = draw_round(
-        PROBLEM,
-        rounds_of(),
-        participants=3,
-        value_batch_size=2,
-    )
+    draw = draw_round(PROBLEM, rounds_of(), participants=3, value_batch_size=2)
     assert draw.participants.tolist() == PINNED["participants"]
     assert draw.values.tolist() == [[2, 0], [5, 4], [0, 1]]
     assert (draw.value_clients, draw.batches, draw.uplink, draw.downlink) == ((), (), (), ())
@@ -110,12 +101,7 @@ def test_distinct_numbers_are_distinct_and_as_likely():
 
 @pytest.mark.parametrize(
     ("size", "count"),
-    [
-        (1001, 250),
-        (1001, 251),
-        (5000, 3),
-        (10**9, 4),
-    ],
+    [(1001, 250), (1001, 251), (5000, 3), (10**9, 4)],
 )
 def test_a_few_of_many_are_distinct_and_in_the_order_in_which_they_were_drawn(size, count):
     numbers = sample(size, count, rounds_of()).tolist()

@@ -19,12 +19,7 @@ from tests.helpers.randoms import numbers
 @pytest.fixture(scope="module")
 def trace():
     problem = quadratics(double([4.0, 1.0], [2.0, 3.0]), double([0, 0], [0, 0]), level=2.0)
-    method = fl.FedSGM(
-        lr=0.1,
-        local_steps=2,
-        participants=1,
-        tolerance=0.0,
-    )
+    method = fl.FedSGM(lr=0.1, local_steps=2, participants=1, tolerance=0.0)
     return fl.run(
         method,
         problem,
@@ -59,10 +54,7 @@ def test_what_is_saved_is_loaded(trace, path):
 
 @pytest.mark.parametrize(
     ("dim", "kept"),
-    [
-        (LARGEST_MODEL, True),
-        (LARGEST_MODEL + 1, False),
-    ],
+    [(LARGEST_MODEL, True), (LARGEST_MODEL + 1, False)],
 )
 def test_a_large_model_is_left_out(trace, path, dim, kept):
     fields = {**vars(trace), "state": torch.zeros(2, dim), "output": None}
@@ -140,11 +132,7 @@ def squares(rows):
 def test_a_module_with_tied_weights_is_restored_under_every_name(tmp_path):
     module = Tied()
     x = numbers(6, 3)
-    problem = from_clients(
-        [(x, x)] * 2,
-        module=module,
-        objective=squares,
-    )
+    problem = from_clients([(x, x)] * 2, module=module, objective=squares)
     assert problem.dim == 9
     trained = fl.run(fl.FedAvg(0.1, 2, 2), problem, rounds=4)
     state = trained.state_dict(module)

@@ -68,22 +68,7 @@ def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split, method):
     assert any(same_memory(x, TABLE.X.flatten(1)) for x in runs.stacked.common)
     assert not any(x.dtype == torch.uint8 for x in runs.stacked.own)
     copies = [replace(p, data=tuple(x.clone() for x in p.data)) for p in problems]
-    shared = fl.run(
-        method,
-        problems.__getitem__,
-        rounds=4,
-        seeds=seeds,
-    )
-    copied = fl.run(
-        method,
-        copies.__getitem__,
-        rounds=4,
-        seeds=seeds,
-    )
+    shared = fl.run(method, problems.__getitem__, rounds=4, seeds=seeds)
+    copied = fl.run(method, copies.__getitem__, rounds=4, seeds=seeds)
     np.testing.assert_allclose(shared.metrics["cost"], copied.metrics["cost"], rtol=1e-5)
-    torch.testing.assert_close(
-        shared.state.w,
-        copied.state.w,
-        atol=1e-5,
-        rtol=0,
-    )
+    torch.testing.assert_close(shared.state.w, copied.state.w, atol=1e-5, rtol=0)

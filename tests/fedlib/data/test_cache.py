@@ -21,11 +21,7 @@ def files_of(folder):
 def test_a_file_in_the_cache_needs_no_network_and_no_writing(cache, tiny):
     fill(cache, tiny())
     listed = listing(cache)
-    folders = [
-        cache,
-        cache / "MNIST",
-        cache / "MNIST/raw",
-    ]
+    folders = [cache, cache / "MNIST", cache / "MNIST/raw"]
     for folder in folders:
         folder.chmod(0o555)
     try:
@@ -36,10 +32,7 @@ def test_a_file_in_the_cache_needs_no_network_and_no_writing(cache, tiny):
     finally:
         for folder in folders:
             folder.chmod(0o755)
-    assert torch.equal(
-        train.X,
-        torch.from_numpy(TINY["train-images"]).byte(),
-    )
+    assert torch.equal(train.X, torch.from_numpy(TINY["train-images"]).byte())
     assert train.y.tolist() == TINY["train-labels"]
     assert test.y.tolist() == TINY["test-labels"]
     assert listing(cache) == listed
@@ -82,10 +75,7 @@ def test_a_damaged_file_is_named_and_left_alone(cache, tiny, site, damage):
     contents = tiny(site.url)
     fill(site.folder, contents)
     damaged = damage(contents[LABELS])
-    fill(
-        cache,
-        {**contents, LABELS: damaged},
-    )
+    fill(cache, {**contents, LABELS: damaged})
     listed = listing(cache)
     text = error_of(lambda: data.mnist("train"))
     assert text.startswith(f"mnist: train-labels-idx1-ubyte.gz in {cache}/MNIST/raw has a wrong")

@@ -26,10 +26,7 @@ def test_real_pictures_of_every_class(real, name):
 
 @pytest.mark.parametrize(
     ("split", "rows", "missing", "poor"),
-    [
-        ("train", 32561, 2399, 24720),
-        ("test", 16281, 1221, 12435),
-    ],
+    [("train", 32561, 2399, 24720), ("test", 16281, 1221, 12435)],
 )
 def test_real_adults(real, split, rows, missing, poor):
     real("adult")
@@ -51,14 +48,8 @@ def test_cifar10_exact_part_of_the_packed_test_set(real):
     assert exact.X.shape == (1000, 32, 32, 3)
     assert packed.X.shape == (10000, 32, 32, 3)
     assert packed.y.bincount().tolist() == [1000] * 10
-    assert torch.equal(
-        packed.X[packed.exact],
-        exact.X,
-    )
-    assert torch.equal(
-        packed.y[packed.exact],
-        exact.y,
-    )
+    assert torch.equal(packed.X[packed.exact], exact.X)
+    assert torch.equal(packed.y[packed.exact], exact.y)
 
 
 def test_cifar10_packed_training_images_are_the_canonical_bytes(real):
@@ -69,10 +60,7 @@ def test_cifar10_packed_training_images_are_the_canonical_bytes(real):
     with np.load(folder / "labels.npz") as arrays:
         y = arrays["y_train"][:10000, None]
     pixels = X.transpose(0, 3, 1, 2).reshape(10000, 3072)
-    records = np.concatenate(
-        [y, pixels],
-        axis=1,
-    ).astype(np.uint8)
+    records = np.concatenate([y, pixels], axis=1).astype(np.uint8)
     digest = hashlib.md5(records.tobytes()).hexdigest()
     assert digest == "5dd7e06a14cb22eb9f671a540d1b7c25"  # published, of data_batch_1.bin
 
@@ -84,10 +72,7 @@ def test_breast_cancer_has_malignant_as_one_unless_asked():
     assert table.X.dtype == torch.float64
     assert table.y.bincount().tolist() == [357, 212]
     assert table.classes == ("benign", "malignant")
-    assert torch.equal(
-        turned.y,
-        1 - table.y,
-    )
+    assert torch.equal(turned.y, 1 - table.y)
     assert turned.classes == ("malignant", "benign")
     radius = table.X[:, table.columns.index("mean radius")]
     assert radius[table.y == 1].mean() > radius[table.y == 0].mean()  # malignant ones are larger
@@ -125,33 +110,14 @@ def test_cifar10_prefers_the_archive(cache, registered):
     rng = np.random.default_rng(0)
     buffer = io.BytesIO()
     records = {}
-    with tarfile.open(
-        fileobj=buffer,
-        mode="w:gz",
-    ) as tar:
-        for name in (
-            *(f"data_batch_{i}" for i in range(1, 6)),
-            "test_batch",
-        ):
-            records[name] = rng.integers(
-                0,
-                10,
-                (2, 3073),
-            ).astype(np.uint8)
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"):
+            records[name] = rng.integers(0, 10, (2, 3073)).astype(np.uint8)
             member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}.bin")
             member.size = records[name].size
-            tar.addfile(
-                member,
-                io.BytesIO(records[name].tobytes()),
-            )
+            tar.addfile(member, io.BytesIO(records[name].tobytes()))
     (file,) = data.SOURCES["cifar10"].files
-    fill(
-        cache,
-        registered(
-            "cifar10",
-            {file.path: buffer.getvalue()},
-        ),
-    )
+    fill(cache, registered("cifar10", {file.path: buffer.getvalue()}))
     fill(cache, {"cifar10/labels.npz": b"damaged, but not asked for"})
     test = data.cifar10("test", exact_only=True)
     train = data.cifar10("train")

@@ -19,8 +19,5 @@ def test_every_file_in_the_cache_has_its_checksum(real, name):
         pytest.skip(f"no file of {name} is in the data cache")
     for path in cached:
         algorithm, _, expected = checksums[path].rpartition(":")
-        digest = hashlib.new(
-            algorithm or "sha256",
-            path.read_bytes(),
-        ).hexdigest()
+        digest = hashlib.new(algorithm or "sha256", path.read_bytes()).hexdigest()
         assert digest == expected, path

@@ -28,21 +28,9 @@ def test_dirichlet_follows_uneven_classes_in_the_mean():
 def test_dirichlet_cells_shares_have_the_mean_and_variance_of_the_distribution():
     """Share of a client: Beta(alpha, 4 alpha) of 5 clients, mean 1/5."""
     cells = torch.zeros(2000, dtype=torch.int64)
-    sizes = [
-        split.dirichlet_cells(
-            cells,
-            5,
-            2.0,
-            generator(s),
-        )[1]
-        for s in range(400)
-    ]
+    sizes = [split.dirichlet_cells(cells, 5, 2.0, generator(s))[1] for s in range(400)]
     share = torch.tensor(sizes).double() / 2000
-    close(
-        share.mean(0),
-        torch.full((5,), 0.2).double(),
-        0.02,
-    )
+    close(share.mean(0), torch.full((5,), 0.2).double(), 0.02)
     assert share.var().item() == pytest.approx(0.2 * 0.8 / 11, rel=0.12)
 
 
@@ -63,20 +51,12 @@ PINNED = [
     (
         split.stratified_iid,
         (FEW, 2),
-        [
-            [14, 15, 4, 3, 16, 9, 11, 6],
-            [7, 10, 1, 12, 8, 13, 0, 5],
-        ],
+        [[14, 15, 4, 3, 16, 9, 11, 6], [7, 10, 1, 12, 8, 13, 0, 5]],
     ),
     (
         split.dirichlet,
         (FEW, 4, 0.7),
-        [
-            [14, 15, 4, 3],
-            [7, 10, 9, 11],
-            [1, 16, 12, 6],
-            [8, 2, 13, 0],
-        ],
+        [[14, 15, 4, 3], [7, 10, 9, 11], [1, 16, 12, 6], [8, 2, 13, 0]],
     ),
     (
         split.dirichlet_cells,
@@ -93,45 +73,21 @@ PINNED = [
     (
         split.train_test,
         (FEW, 0.3),
-        [
-            [0, 1, 2, 4, 5, 6, 7, 8, 10, 12, 13],
-            [3, 9, 11, 14, 15, 16],
-        ],
+        [[0, 1, 2, 4, 5, 6, 7, 8, 10, 12, 13], [3, 9, 11, 14, 15, 16]],
     ),
-    (
-        split.random_equal,
-        (11, 3),
-        [
-            [10, 5, 6],
-            [8, 1, 7],
-            [0, 4, 3],
-        ],
-    ),
+    (split.random_equal, (11, 3), [[10, 5, 6], [8, 1, 7], [0, 4, 3]]),
     (
         split.label_windows,
         (FEW, 4, 2),
         [
-            [
-                [3, 14, 16, 15, 3],
-                [11, 8, 6, 12, 9],
-                [4, 0, 7, 13, 5],
-                [1, 2, 10, 1, 1],
-            ],
+            [[3, 14, 16, 15, 3], [11, 8, 6, 12, 9], [4, 0, 7, 13, 5], [1, 2, 10, 1, 1]],
             [4, 5, 5, 3],
         ],
     ),
     (
         split.holdout,
         (torch.arange(18).view(3, 6), (6, 2, 5), 0.3),
-        [
-            [
-                [1, 2, 3, 0],
-                [7, 7, 7, 7],
-                [14, 12, 15, 14],
-            ],
-            [4, 1, 3],
-            [4, 5, 6, 16, 13],
-        ],
+        [[[1, 2, 3, 0], [7, 7, 7, 7], [14, 12, 15, 14]], [4, 1, 3], [4, 5, 6, 16, 13]],
     ),
 ]
 
@@ -176,15 +132,7 @@ def dealt(rows, sizes=None):
     """The rows that clients really have, none of them twice, no client without."""
     sizes = sizes or [rows.shape[1]] * len(rows)
     assert min(sizes) >= 1
-    real = [
-        row
-        for line, size in zip(
-            rows.tolist(),
-            sizes,
-            strict=True,
-        )
-        for row in line[:size]
-    ]
+    real = [row for line, size in zip(rows.tolist(), sizes, strict=True) for row in line[:size]]
     assert len(set(real)) == len(real)
     return set(real)
 
@@ -237,20 +185,9 @@ def test_training_and_test_rows_are_all_rows_and_shares_of_each_class(drawn, fra
     y, _, rng = drawn
     assume(smallest_class(y) > 1)
     train, test = split.train_test(y, fraction, rng)
-    assert sorted(
-        [
-            *train.tolist(),
-            *test.tolist(),
-        ]
-    ) == list(range(len(y)))
+    assert sorted([*train.tolist(), *test.tolist()]) == list(range(len(y)))
     for label in y.unique():
         count = int((y == label).sum())
         nearest = round(fraction * count)
         tested = int((y[test] == label).sum())
-        assert abs(
-            tested
-            - min(
-                max(nearest, 1),
-                count - 1,
-            )
-        ) <= (fraction * count % 1 == 0.5)
+        assert abs(tested - min(max(nearest, 1), count - 1)) <= (fraction * count % 1 == 0.5)

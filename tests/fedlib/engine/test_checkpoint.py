@@ -24,23 +24,11 @@ from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
 
 A = torch.ones(4, 2).double()
-AVG = fl.FedAvg(
-    lr=0.1,
-    local_steps=1,
-    participants=2,
-)
-BATCHES = replace(
-    AVG,
-    local_steps=2,
-    batch_size=2,
-)
+AVG = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
+BATCHES = replace(AVG, local_steps=2, batch_size=2)
 TOY = quadratics(A, 0 * A, level=0.5)
 ROWS = pareto(normal(4, 6, 1, 3))
-STEPS = {
-    "rounds": 30,
-    "seeds": [0, 3],
-    "evaluate_every": 4,
-}
+STEPS = {"rounds": 30, "seeds": [0, 3], "evaluate_every": 4}
 
 
 @pytest.fixture
@@ -49,12 +37,7 @@ def path(tmp_path):
 
 
 def go(method=AVG, problem=TOY, rounds=12, **options):
-    return fl.run(
-        method,
-        problem,
-        rounds=rounds,
-        **options,
-    )
+    return fl.run(method, problem, rounds=rounds, **options)
 
 
 def names(folder):
@@ -73,14 +56,7 @@ def same(trace, expected):
 
 def assert_resumes(path, *arguments, **options):
     """From the checkpoint, the run ends as it does without one."""
-    same(
-        go(
-            *arguments,
-            checkpoint=path,
-            **options,
-        ),
-        go(*arguments, **options),
-    )
+    same(go(*arguments, checkpoint=path, **options), go(*arguments, **options))
 
 
 def test_a_finished_run_is_not_run_again(path, monkeypatch):
@@ -101,11 +77,7 @@ def test_a_flipped_bit_is_refused(path, share):
 def test_a_killed_run_goes_on_to_the_same_numbers(other_process):
     path = other_process / "run.pt"
     assert 0 < read_sealed(path)["round"] < program.ROUNDS
-    assert_resumes(
-        path,
-        rounds=program.ROUNDS,
-        evaluate_every=program.EVALUATE_EVERY,
-    )
+    assert_resumes(path, rounds=program.ROUNDS, evaluate_every=program.EVALUATE_EVERY)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +90,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(other_process):
 )
 def test_a_checkpoint_of_another_run_is_refused(path, words, changes):
     go(checkpoint=path)
-    refuses(
-        words,
-        go,
-        checkpoint=path,
-        **changes,
-    )
+    refuses(words, go, checkpoint=path, **changes)
     assert_resumes(path)  # nothing was lost
 
 
@@ -176,12 +143,7 @@ def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(evaluate_every, p
 def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(BatchedRuns, "__init__", None)
-    refuses(
-        words,
-        go,
-        checkpoint=name,
-        error=(TypeError, ValueError, OSError),
-    )
+    refuses(words, go, checkpoint=name, error=(TypeError, ValueError, OSError))
     assert names(tmp_path) == []
 
 
@@ -239,13 +201,7 @@ def test_what_a_killed_process_left_half_written_is_removed_after_a_day(other_pr
     assert names(folder) == ["y", "z"]
 
 
-@pytest.mark.parametrize(
-    ("umask", "mode"),
-    [
-        (0o077, 0o600),
-        (0o002, 0o664),
-    ],
-)
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o002, 0o664)])
 def test_the_umask_is_kept(path, umask, mode):
     usual_umask = os.umask(umask)
     try:
@@ -315,43 +271,20 @@ def test_a_grid_that_its_callback_ends_goes_on_to_the_same_numbers(path, action)
             **STEPS,
         )
     assert read_sealed(path)["round"] == 16
-    resumed = go(
-        grid,
-        ROWS,
-        checkpoint=path,
-        **STEPS,
-    )
+    resumed = go(grid, ROWS, checkpoint=path, **STEPS)
     for trace, expected in zip(resumed, go(grid, ROWS, **STEPS), strict=True):
         same(trace, expected)
 
 
 def test_a_stopped_run_is_continued_from_its_trace_too():
-    stopped = go(
-        BATCHES,
-        ROWS,
-        callback=at_call(5, stop),
-        **STEPS,
-    )
+    stopped = go(BATCHES, ROWS, callback=at_call(5, stop), **STEPS)
     assert stopped.rounds[-1] == 16
-    same(
-        go(
-            BATCHES,
-            ROWS,
-            start=stopped,
-            **STEPS,
-        ),
-        go(BATCHES, ROWS, **STEPS),
-    )
+    same(go(BATCHES, ROWS, start=stopped, **STEPS), go(BATCHES, ROWS, **STEPS))
 
 
 @pytest.mark.parametrize(
     ("engine", "ended"),
-    [
-        (fl.Vectorized, 1),
-        (fl.Vectorized, 8),
-        (fl.Vectorized, 29),
-        (fl.Sequential, 8),
-    ],
+    [(fl.Vectorized, 1), (fl.Vectorized, 8), (fl.Vectorized, 29), (fl.Sequential, 8)],
 )
 def test_ctrl_c_in_any_round_leaves_the_last_whole_round(path, monkeypatch, engine, ended):
     compute = BatchedRuns.compute
@@ -365,12 +298,7 @@ def test_ctrl_c_in_any_round_leaves_the_last_whole_round(path, monkeypatch, engi
     with monkeypatch.context() as patch:
         patch.setattr(BatchedRuns, "compute", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            go(
-                BATCHES,
-                ROWS,
-                checkpoint=path,
-                **options,
-            )
+            go(BATCHES, ROWS, checkpoint=path, **options)
     assert read_sealed(path)["round"] == ended
     assert_resumes(path, BATCHES, ROWS, **options)
 
@@ -391,12 +319,7 @@ def test_a_schedule_that_fails_leaves_the_last_whole_round(path):
 def test_a_metric_that_fails_in_a_later_round_leaves_the_last_whole_round(path):
     fifth = at_call(2 * 4 + 1, fail, result={"norm": 1.0})  # of two seeds
     with pytest.raises(Ended):
-        go(
-            BATCHES,
-            replace(ROWS, host_metrics=fifth),
-            checkpoint=path,
-            **STEPS,
-        )
+        go(BATCHES, replace(ROWS, host_metrics=fifth), checkpoint=path, **STEPS)
     content = read_sealed(path)
     assert content["round"] == 16
     assert content["metrics"]["norm"].shape == (1, 2, 4)
@@ -406,11 +329,7 @@ def test_a_run_that_diverges_leaves_a_finite_checkpoint_and_diverges_again_alike
     errors = []
     for _ in range(2):
         with pytest.raises(fl.Diverged) as caught:
-            go(
-                replace(AVG, lr=1e25),
-                rounds=60,
-                checkpoint=path,
-            )
+            go(replace(AVG, lr=1e25), rounds=60, checkpoint=path)
         errors.append(str(caught.value))
     assert errors[0] == errors[1]
     content = read_sealed(path)

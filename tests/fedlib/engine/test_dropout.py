@@ -38,12 +38,7 @@ def made(sizes=(12, 12, 12), objective=None, **options):
 
 
 SEVERAL = [squares(0), squares(1)]
-BATCHES = {
-    "lr": 0.03,
-    "local_steps": 3,
-    "participants": 2,
-    "batch_size": 4,
-}
+BATCHES = {"lr": 0.03, "local_steps": 3, "participants": 2, "batch_size": 4}
 CASES = {
     "batches": (fl.FedAvg(**BATCHES), made()),
     "unequal clients": (fl.FedAvg(0.03, 3, 2), made((2, 5, 90))),
@@ -57,12 +52,7 @@ CASES = {
 def test_a_seed_has_the_masks_that_it_has_alone_and_in_every_engine(name):
     method, problem = CASES[name]
     options = {"rounds": 12, "evaluate_every": 6}
-    alone = fl.run(
-        method,
-        problem,
-        seeds=[1],
-        **options,
-    )
+    alone = fl.run(method, problem, seeds=[1], **options)
     in_turn = fl.run(
         method,
         problem,
@@ -70,21 +60,11 @@ def test_a_seed_has_the_masks_that_it_has_alone_and_in_every_engine(name):
         engine=fl.Sequential,
         **options,
     )
-    together = fl.run(
-        method,
-        problem,
-        seeds=[0, 1, 2],
-        **options,
-    )
+    together = fl.run(method, problem, seeds=[0, 1, 2], **options)
     for trace, seed in ((in_turn, 0), (together, 1)):
         np.testing.assert_allclose(trace.metrics["f"][seed], alone.metrics["f"][0], rtol=1e-3)
         w = trace.state.w[seed]
-        torch.testing.assert_close(
-            w,
-            alone.state.w[0],
-            rtol=1e-2,
-            atol=1e-4,
-        )
+        torch.testing.assert_close(w, alone.state.w[0], rtol=1e-2, atol=1e-4)
     assert (together.state.w[0] - together.state.w[1]).abs().max() > 1e-2
 
 
@@ -130,18 +110,8 @@ def test_a_run_with_dropout_resumes_and_continues_to_the_same_numbers(tmp_path):
     )
     assert stopped.rounds[-1] == 8
     uninterrupted = fl.run(method, problem, **options)
-    resumed = fl.run(
-        method,
-        problem,
-        checkpoint=path,
-        **options,
-    )
-    continued = fl.run(
-        method,
-        problem,
-        start=stopped,
-        **options,
-    )
+    resumed = fl.run(method, problem, checkpoint=path, **options)
+    continued = fl.run(method, problem, start=stopped, **options)
     for trace in (resumed, continued):
         assert torch.equal(trace.state.w, uninterrupted.state.w)
 

@@ -128,10 +128,7 @@ def both_runs(monkeypatch):
 
 @pytest.mark.parametrize(
     "compiler",
-    [
-        take_as_captured,
-        pytest.param(module.compile_graph, marks=pytest.mark.weekly),
-    ],
+    [take_as_captured, pytest.param(module.compile_graph, marks=pytest.mark.weekly)],
     ids=["as captured", "by torch's compiler"],
 )
 def test_compiled_rounds_agree_with_captured_ones(both_runs, compiler):
@@ -154,11 +151,7 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(both_runs):
 
 
 def test_a_simulator_is_mapped_as_it_is():
-    method = PolicyFedSGM(
-        participants=2,
-        tolerance=0.0,
-        cg_steps=3,
-    )
+    method = PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3)
     problem = cartpole(0, clients=3, environments=1, evaluation=2)
     runs, state, _ = prepared(method, problem)
     mapped = runs._step

@@ -28,12 +28,7 @@ SGM = fl.FedSGM(
     uplink=fl.TopK(0.2),
     downlink=fl.TopK(0.2),
 )
-AVERAGING = fl.FedAvg(
-    lr=0.1,
-    local_steps=2,
-    participants=5,
-    batch_size=8,
-)
+AVERAGING = fl.FedAvg(lr=0.1, local_steps=2, participants=5, batch_size=8)
 
 
 def single(seed):
@@ -91,12 +86,7 @@ def test_the_gpu_run_equals_the_cpu_run(name):
 
 
 def simulated(seed):
-    return cartpole(
-        seed,
-        clients=3,
-        environments=2,
-        evaluation=4,
-    )
+    return cartpole(seed, clients=3, environments=2, evaluation=4)
 
 
 def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
@@ -124,12 +114,7 @@ def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
     )
     starts = torch.stack([simulated(seed).w0 for seed in (0, 1)])
     moved = float((cpu.state.w - starts).abs().max())
-    torch.testing.assert_close(
-        cpu.state.w,
-        gpu.state.w,
-        atol=0.02 * moved,
-        rtol=0,
-    )
+    torch.testing.assert_close(cpu.state.w, gpu.state.w, atol=0.02 * moved, rtol=0)
     np.testing.assert_allclose(cpu.info["g_hat"], gpu.info["g_hat"], atol=0.6)
 
 
@@ -141,11 +126,7 @@ def test_auto_takes_the_gpu():
 
 def test_a_checkpoint_of_the_gpu_resumes_on_the_cpu(tmp_path):
     path = tmp_path / "run.pt"
-    go(
-        "cuda",
-        rounds=6,
-        checkpoint=path,
-    )
+    go("cuda", rounds=6, checkpoint=path)
     content = read_sealed(path)
     assert content["round"] == 6
     assert {x.device.type for x in content["state"]} == {"cpu"}

@@ -116,12 +116,7 @@ def hooked(sign):
 
 def made(objective=squares, module=None, rows=ROWS, **options):
     module = module or layers(nn.Tanh())
-    return from_clients(
-        rows,
-        module=module,
-        objective=objective,
-        **options,
-    )
+    return from_clients(rows, module=module, objective=objective, **options)
 
 
 def with_objective(make):
@@ -200,43 +195,15 @@ PAIRS = {
 @pytest.mark.parametrize(("make", "value", "changed"), PAIRS.values(), ids=PAIRS)
 def test_a_checkpoint_and_a_trace_of_another_problem_are_refused(tmp_path, make, value, changed):
     path = tmp_path / "c"
-    trace = fl.run(
-        AVG,
-        make(value),
-        rounds=4,
-        checkpoint=path,
-    )
+    trace = fl.run(AVG, make(value), rounds=4, checkpoint=path)
     with pytest.raises(ValueError, match="checkpoint c must belong to this run, but it was wri"):
-        fl.run(
-            AVG,
-            make(changed),
-            rounds=4,
-            checkpoint=path,
-        )
+        fl.run(AVG, make(changed), rounds=4, checkpoint=path)
     with pytest.raises(ValueError, match="run: start must be a trace of this"):
-        fl.run(
-            AVG,
-            make(changed),
-            rounds=5,
-            start=trace,
-        )
+        fl.run(AVG, make(changed), rounds=5, start=trace)
     built_anew = make(value)
-    finished = fl.run(
-        AVG,
-        built_anew,
-        rounds=4,
-        checkpoint=path,
-    )
+    finished = fl.run(AVG, built_anew, rounds=4, checkpoint=path)
     assert torch.equal(finished.state.w, trace.state.w)
-    assert (
-        fl.run(
-            AVG,
-            built_anew,
-            rounds=5,
-            start=trace,
-        ).rounds[-1]
-        == 5
-    )
+    assert fl.run(AVG, built_anew, rounds=5, start=trace).rounds[-1] == 5
 
 
 @pytest.mark.parametrize(
@@ -252,41 +219,16 @@ def test_a_checkpoint_and_a_trace_of_another_problem_are_refused(tmp_path, make,
 def test_a_checkpoint_and_a_trace_of_another_schedule_are_refused(tmp_path, rule, changed):
     def run(factor, **options):
         schedules = {} if factor is None else {"lr": factor}
-        return fl.run(
-            AVG,
-            quadratics(),
-            schedules=schedules,
-            **options,
-        )
+        return fl.run(AVG, quadratics(), schedules=schedules, **options)
 
     path = tmp_path / "c"
-    trace = run(
-        rule,
-        rounds=4,
-        checkpoint=path,
-    )
+    trace = run(rule, rounds=4, checkpoint=path)
     with pytest.raises(ValueError, match=r"was written with another schedules\['lr'\]"):
-        run(
-            changed,
-            rounds=4,
-            checkpoint=path,
-        )
+        run(changed, rounds=4, checkpoint=path)
     with pytest.raises(ValueError, match=r"got .another schedules\['lr'\]"):
-        run(
-            changed,
-            rounds=4,
-            start=trace,
-        )
-    resumed = run(
-        rule,
-        rounds=9,
-        checkpoint=path,
-    )
-    continued = run(
-        rule,
-        rounds=9,
-        start=trace,
-    )
+        run(changed, rounds=4, start=trace)
+    resumed = run(rule, rounds=9, checkpoint=path)
+    continued = run(rule, rounds=9, start=trace)
     assert torch.equal(resumed.state.w, continued.state.w)
 
 
@@ -310,26 +252,11 @@ class Slower(fl.FedAvg):
 def test_a_method_whose_code_was_edited_is_another(tmp_path):
     edited = Slower(0.1, 1, 4)
     problem = problems.quadratics()
-    trace = fl.run(
-        SLOWER(0.1, 1, 4),
-        problem,
-        rounds=4,
-        checkpoint=tmp_path / "c",
-    )
+    trace = fl.run(SLOWER(0.1, 1, 4), problem, rounds=4, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="with other algorithm"):
-        fl.run(
-            edited,
-            problem,
-            rounds=4,
-            checkpoint=tmp_path / "c",
-        )
+        fl.run(edited, problem, rounds=4, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="must be a trace of this run, got 'another algorithm'"):
-        fl.run(
-            edited,
-            problem,
-            rounds=4,
-            start=trace,
-        )
+        fl.run(edited, problem, rounds=4, start=trace)
 
 
 def digests():

@@ -261,13 +261,7 @@ FUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        (LAYERS,),
-        (CLIENTS, LAYERS),
-    ],
-)
+@pytest.mark.parametrize("start", [(LAYERS,), (CLIENTS, LAYERS)])
 @pytest.mark.parametrize(("function", "expected"), FUSED)
 def test_steps_subtract_the_products_of_one_client_after_another(
     onednn,
@@ -294,40 +288,22 @@ def test_steps_subtract_the_products_of_one_client_after_another(
 
 @pytest.mark.parametrize(
     ("network", "local_steps"),
-    [
-        (linear_model(300, 10), 1),
-        (mlp_model(300, 64, 10, None), 3),
-    ],
+    [(linear_model(300, 10), 1), (mlp_model(300, 64, 10, None), 3)],
 )
 def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, network, local_steps):
     monkeypatch.setattr(kernels, "LARGE", 100_000)
     rows = Samples(uniform(1200, 300).float(), torch.arange(1200) % 10)
     problem = classifier(rows, rows, torch.arange(1200).view(10, 120), network)
-    method = fl.FedAvg(
-        lr=0.1,
-        local_steps=local_steps,
-        participants=10,
-        batch_size=100,
-    )
+    method = fl.FedAvg(lr=0.1, local_steps=local_steps, participants=10, batch_size=100)
 
     def run(capture_from):
         monkeypatch.setattr("fedlib.engine.batch.CAPTURE", capture_from)
-        return fl.run(
-            method,
-            problem,
-            rounds=10,
-            evaluate_every=5,
-        ).state.w
+        return fl.run(method, problem, rounds=10, evaluate_every=5).state.w
 
     fast = run(capture_from=10)
     plain = run(capture_from=100)
     assert not torch.equal(fast, plain)  # the passes changed some roundings
-    torch.testing.assert_close(
-        fast,
-        plain,
-        rtol=1e-4,
-        atol=1e-6,
-    )
+    torch.testing.assert_close(fast, plain, rtol=1e-4, atol=1e-6)
 
 
 def test_a_run_records_the_library_of_its_products():

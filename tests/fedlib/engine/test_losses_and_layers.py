@@ -76,11 +76,7 @@ def problem_of(loss, layer):
 
     torch.random.manual_seed(0)
     clients = [(numbers(n, 8, seed=n), target(n)) for n in SIZES]
-    return from_clients(
-        clients,
-        module=LAYERS[layer](outputs),
-        objective=objective,
-    )
+    return from_clients(clients, module=LAYERS[layer](outputs), objective=objective)
 
 
 def assert_same(problem, methods=2, seeds=2, rounds=3, batch_size=5):
@@ -88,12 +84,7 @@ def assert_same(problem, methods=2, seeds=2, rounds=3, batch_size=5):
     grid = [fl.FedAvg(0.1 / k, 2, 3, batch_size=batch_size) for k in range(1, methods + 1)]
     options = {"rounds": rounds, "seeds": range(seeds), "evaluate_every": rounds}
     fast = fl.run(grid, problem, **options)
-    slow = fl.run(
-        grid,
-        problem,
-        engine=fl.Loop,
-        **options,
-    )
+    slow = fl.run(grid, problem, engine=fl.Loop, **options)
     for trace, expected in zip(fast, slow, strict=True):
         torch.testing.assert_close(
             trace.state.w,
@@ -115,15 +106,7 @@ def test_every_loss_runs_with_every_layer_as_in_the_plain_loop(loss, layer):
     assert_same(problem_of(loss, layer), rounds=2)
 
 
-@pytest.mark.parametrize(
-    ("methods", "seeds"),
-    [
-        (1, 1),
-        (1, 2),
-        (2, 1),
-        (2, 3),
-    ],
-)
+@pytest.mark.parametrize(("methods", "seeds"), [(1, 1), (1, 2), (2, 1), (2, 3)])
 @pytest.mark.parametrize("batch_size", [None, 5])
 def test_every_number_of_methods_and_seeds_runs(batch_size, methods, seeds):
     assert_same(problem_of("mse", "ReLU"), methods, seeds, batch_size=batch_size)
@@ -139,9 +122,5 @@ def test_captured_rounds_are_those_of_the_plain_loop(monkeypatch):
 
     monkeypatch.setattr(batch, "capture", noted)
     monkeypatch.setattr(batch, "CAPTURE", 20)
-    assert_same(
-        problem_of("bce with logits", "linear"),
-        seeds=1,
-        rounds=20,
-    )
+    assert_same(problem_of("bce with logits", "linear"), seeds=1, rounds=20)
     assert len(captured) == 2  # the round and the metrics

@@ -41,14 +41,7 @@ CASES = {
         ),
         CONSTRAINED,
     ),
-    "FedFWPlus": (
-        fl.FedFWPlus(
-            0.1,
-            participation=0.02,
-            measure_all=False,
-        ),
-        IN_A_BALL,
-    ),
+    "FedFWPlus": (fl.FedFWPlus(0.1, participation=0.02, measure_all=False), IN_A_BALL),
 }
 MODES = {
     "one run": {"seeds": [0]},
@@ -89,12 +82,7 @@ def copied_and_changed(change_from):
 
 
 def go(algorithm=SGM, problem=CONSTRAINED, rounds=12, **options):
-    return fl.run(
-        algorithm,
-        problem,
-        rounds=rounds,
-        **options,
-    )
+    return fl.run(algorithm, problem, rounds=rounds, **options)
 
 
 def assert_same(trace, expected):
@@ -251,11 +239,7 @@ def test_memories_that_change_their_field_are_copied():
 def test_a_diverging_round_leaves_the_memories_of_the_round_before(copied_and_changed):
     def diverged():
         with pytest.raises(fl.Diverged) as caught:
-            go(
-                replace(SGM, lr=1e30),
-                rounds=60,
-                seeds=[0, 1],
-            )
+            go(replace(SGM, lr=1e30), rounds=60, seeds=[0, 1])
         return caught.value
 
     expected, error = copied_and_changed(diverged)

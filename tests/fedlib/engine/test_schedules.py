@@ -38,12 +38,7 @@ def test_a_rule_is_asked_for_rounds_of_the_run_alone(rounds):
         rounds_seen.add(t)
         return 1 / t
 
-    trace = go(
-        AVG,
-        rule,
-        rounds=rounds,
-        evaluate_every=rounds,
-    )
+    trace = go(AVG, rule, rounds=rounds, evaluate_every=rounds)
     assert rounds_seen == set(range(1, rounds + 1))
     shown = [t for t in (1, 2, 3, 10, 100, 1000) if t <= rounds]
     assert trace.config["schedules"]["lr"] == {str(t): 1 / t for t in shown}
@@ -67,12 +62,7 @@ def test_rounds_with_a_table_by_hand():
 
 def test_a_stopped_run_with_a_table_goes_on(tmp_path):
     path = tmp_path / "c"
-    stopped = go(
-        AVG,
-        from_table,
-        checkpoint=path,
-        callback=lambda t, *_: t >= 2,
-    )
+    stopped = go(AVG, from_table, checkpoint=path, callback=lambda t, *_: t >= 2)
     assert stopped.config["schedules"]["lr"] == {"1": 1.0, "2": 1.0}
     resumed = go(AVG, from_table, checkpoint=path)
     uninterrupted = go(AVG, from_table)
@@ -177,12 +167,7 @@ def test_a_field_of_an_ingredient_and_a_share_keep_their_range(
 )
 def test_a_warm_up_from_zero_stands_still_in_its_first_round(name, rounds):
     method, problem = examples()[name][0]
-    trace = go(
-        method,
-        lambda t: min(1.0, (t - 1) / 4),
-        problem=problem,
-        rounds=rounds,
-    )
+    trace = go(method, lambda t: min(1.0, (t - 1) / 4), problem=problem, rounds=rounds)
     curve, *_ = trace.metrics.values()
     curve = curve[0]
     assert curve[0] == pytest.approx(curve[1], abs=1e-12)

@@ -33,13 +33,7 @@ def within_own_ball(seed):
     )
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        fl.Vectorized,
-        fl.Loop,
-    ],
-)
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
 def test_every_seed_runs_within_its_own_set(engine):
     """The radius of a ball may depend on the seed: alone or among others, it is the seed's own."""
     problem = within_own_ball(2)

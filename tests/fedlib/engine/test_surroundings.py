@@ -64,12 +64,7 @@ RUNS = {
 
 def end(method, problem, **options):
     """The numbers with which a run ends."""
-    trace = fl.run(
-        method,
-        problem,
-        rounds=4,
-        **options,
-    )
+    trace = fl.run(method, problem, rounds=4, **options)
     curves = [trace.metrics[name] for name in sorted(trace.metrics)]
     return np.concatenate([*curves, trace.state.w.numpy()], axis=None)
 
@@ -88,20 +83,8 @@ def test_the_numbers_are_those_without(name, around, plain):
     np.testing.assert_array_equal(inside, plain(name))
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        fl.Vectorized,
-        fl.Sequential,
-    ],
-)
-@pytest.mark.parametrize(
-    "around",
-    [
-        torch.no_grad,
-        torch.inference_mode,
-    ],
-)
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
 def test_a_problem_that_was_built_inside_runs_inside_and_outside(around, engine):
     method = fl.FedAvg(0.3, 3, 2)
     expected = end(method, network(), engine=engine)

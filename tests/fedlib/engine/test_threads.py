@@ -27,11 +27,7 @@ def network(layer):
     """A problem of three clients; its module is the same object in every thread."""
     clients = [(numbers(12, 4, seed=j), numbers(12, seed=9 + j)) for j in range(3)]
     module = nn.Sequential(*models.mlp((4, 5)), layer, *models.mlp((5, 1)))
-    return from_clients(
-        clients,
-        module=module,
-        objective=loss,
-    )
+    return from_clients(clients, module=module, objective=loss)
 
 
 def end(method, problem, options):
@@ -111,11 +107,7 @@ def half(rows):
 def built(seed):
     """A run on a problem that is built, and so tested, in this thread."""
     clients = [(numbers(8, 4, seed=seed), torch.ones(8))] * 2
-    problem = from_clients(
-        clients,
-        module=models.linear(4, 1),
-        objective=half,
-    )
+    problem = from_clients(clients, module=models.linear(4, 1), objective=half)
     return end(fl.FedAvg(0.1, 2, 2), problem, SHORT)
 
 
@@ -154,10 +146,7 @@ def test_a_draw_of_another_thread_is_not_taken_for_one_of_the_round(drawing_thre
 
 @pytest.mark.parametrize(
     "backend",
-    [
-        "threading",
-        pytest.param("loky", marks=pytest.mark.weekly),
-    ],
+    ["threading", pytest.param("loky", marks=pytest.mark.weekly)],
 )
 def test_a_divergence_reaches_the_caller_of_a_pool(backend):
     wild = delayed(end)(fl.FedAvg(1e9, 2, 4), quadratics(), SHORT)

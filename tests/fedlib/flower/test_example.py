@@ -18,9 +18,6 @@ def test_a_federation_is_the_simulation_whose_messages_go_through_the_same_bytes
     wires = Wires(job, problem.num_clients)
     models = []
     Server(job, wires).run(lambda _, state: models.append(state.w))
-    for engine, most in (
-        (InBytes, 1e-12),
-        (Vectorized, 1e-6),
-    ):
+    for engine, most in ((InBytes, 1e-12), (Vectorized, 1e-6)):
         simulated_models = simulated(method, problem, ROUNDS, engine)
         assert max(map(apart, models, simulated_models)) < most

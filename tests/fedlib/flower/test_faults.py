@@ -29,14 +29,8 @@ METHODS = {
     "FedSGM": (SGM, PLANE),
     "FedSGM, minibatches": (replace(SGM, batch_size=5, resample_for_update=True), PLANE),
     "SSCA": (SSCA(1.0, LAW, LAW, batch_size=10), PLANE),
-    "FedCMOO": (
-        FedCMOO(0.1, 2, 7),
-        several(3, 20),
-    ),
-    "FedFW": (
-        FedFW(0.1, 0.9),
-        several(1, 16, L1Ball(4.0)),
-    ),
+    "FedCMOO": (FedCMOO(0.1, 2, 7), several(3, 20)),
+    "FedFW": (FedFW(0.1, 0.9), several(1, 16, L1Ball(4.0))),
 }
 HARMLESS = ("dies before", "dies after", "twice", "stale", "not delivered", "garbled request")
 #: what is planted -> what the sentence then says
@@ -82,10 +76,7 @@ def test_without_faults_it_is_the_simulation_and_bytes_are_the_counted_bits(name
 @pytest.mark.parametrize("fault", HARMLESS)
 @pytest.mark.parametrize("name", further_weekly(["FedSGM", "FedSGM, minibatches"], ["FedSGM"]))
 def test_what_can_be_repeated_changes_nothing(name, fault):
-    server, wires = ran(
-        name,
-        {(0, 2): fault, (1, 3): fault, (3, 4): fault},
-    )
+    server, wires = ran(name, {(0, 2): fault, (1, 3): fault, (3, 4): fault})
     assert wires.happened == [fault] * 3
     check(name, server, wires)
 
@@ -94,10 +85,7 @@ def test_what_can_be_repeated_changes_nothing(name, fault):
 def test_an_answer_that_does_not_come_stops_the_run_in_one_sentence(fault):
     words = f"federation: client 1 must answer, got: .*{FATAL[fault]}.*; start again"
     with pytest.raises(RuntimeError, match=words):
-        ran(
-            "SSCA",
-            {(1, 2): fault, (2, 3): "dies after"},
-        )
+        ran("SSCA", {(1, 2): fault, (2, 3): "dies after"})
 
 
 def test_a_job_that_does_not_fit_is_refused_in_one_sentence():

@@ -38,18 +38,11 @@ class Through(Wires):
         self.queue.append((client, enclose(head, tensors)))
 
     def noised(self, data):
-        template = torch.zeros(
-            len(data) // 4,
-            dtype=torch.float64,
-        )
+        template = torch.zeros(len(data) // 4, dtype=torch.float64)
         upload = receive(Identity(), data, template).numpy()
 
         question = message_of(np.zeros_like(upload))
-        answer = self.mod(
-            question,
-            None,
-            lambda *_: message_of(upload),
-        )
+        answer = self.mod(question, None, lambda *_: message_of(upload))
         (changed,) = answer.content["sum"].to_numpy_ndarrays()
         self.sent.append(changed)
         return send(Identity(), torch.from_numpy(changed))
@@ -75,9 +68,5 @@ def test_flowers_clipping_fits_the_sums_of_ssca():
     assert len(sent) == 4 * ROUNDS
     assert difference < 1e-6
     sent, difference = clipped(0.01)
-    np.testing.assert_allclose(
-        np.linalg.norm(sent, axis=1),
-        0.01,
-        rtol=1e-6,
-    )
+    np.testing.assert_allclose(np.linalg.norm(sent, axis=1), 0.01, rtol=1e-6)
     assert difference > 1e-3

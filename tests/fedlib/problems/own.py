@@ -12,12 +12,7 @@ SIZES = (3, 12, 40)
 CLIENTS = []
 for size in SIZES:
     inputs = torch.randn(size, 5, generator=RNG)
-    CLIENTS.append(
-        (
-            inputs,
-            torch.arange(size) % 2,
-        )
-    )
+    CLIENTS.append((inputs, torch.arange(size) % 2))
 FEDAVG = fl.FedAvg(0.3, 2, 3)
 
 

@@ -28,10 +28,7 @@ def test_frozen_parameters_stay_and_do_not_count():
     trace = quiet(FEDAVG, problem)
     trace.load_into(module)
     assert torch.equal(module[0].weight, frozen)
-    assert not torch.equal(
-        trace.state.w[0],
-        problem.w0,
-    )
+    assert not torch.equal(trace.state.w[0], problem.w0)
 
 
 def test_the_trained_module_is_one_call_away():
@@ -45,10 +42,7 @@ def test_the_trained_module_is_one_call_away():
     for x, y in CLIENTS:
         right = module(x).argmax(1) == y
         shares.append(float(right.double().mean()))
-    assert trace.metrics["accuracy"][1, -1] == pytest.approx(
-        np.mean(shares),
-        abs=1e-6,
-    )
+    assert trace.metrics["accuracy"][1, -1] == pytest.approx(np.mean(shares), abs=1e-6)
 
 
 def test_a_batch_may_be_larger_than_a_client():
@@ -60,32 +54,17 @@ def test_a_batch_may_be_larger_than_a_client():
 
 def test_averages_weighted_by_rows_are_those_of_pooled_gradients():
     problem = make(weights="rows")
-    state = quiet(
-        fl.FedAvg(0.3, 1, 3),
-        problem,
-        rounds=1,
-    ).state
-    inputs, target = map(
-        torch.cat,
-        zip(*CLIENTS, strict=True),
-    )
+    state = quiet(fl.FedAvg(0.3, 1, 3), problem, rounds=1).state
+    inputs, target = map(torch.cat, zip(*CLIENTS, strict=True))
     module = network()
     cross_entropy(module(inputs), target).backward()
     step = nn.utils.parameters_to_vector(p.grad for p in module.parameters())
-    close(
-        state.w[0],
-        problem.w0 - 0.3 * step,
-        1e-6,
-    )
+    close(state.w[0], problem.w0 - 0.3 * step, 1e-6)
 
 
 def test_problems_pickle():
     problem = pickle.loads(pickle.dumps(make()))
-    close(
-        problem.mean_losses(problem.w0),
-        make().mean_losses(problem.w0),
-        0,
-    )
+    close(problem.mean_losses(problem.w0), make().mean_losses(problem.w0), 0)
 
 
 def test_dropout_trains_with_coins_and_measures_without():
@@ -93,11 +72,7 @@ def test_dropout_trains_with_coins_and_measures_without():
     problem = make(module)
     w = problem.w0
     plain = make()
-    close(
-        problem.metrics(w, problem)["f"],
-        plain.metrics(w, plain)["f"],
-        0,
-    )
+    close(problem.metrics(w, problem)["f"], plain.metrics(w, plain)["f"], 0)
     batch = problem.rows_of_client(torch.tensor(2))
     near = [w + k * 1e-6 for k in range(200)]
     losses = torch.cat([problem.losses(u, batch) for u in near])
@@ -107,16 +82,8 @@ def test_dropout_trains_with_coins_and_measures_without():
     torch.manual_seed(0)  # noqa: TID251  nn.Dropout draws from torch's own generator
     x, y = CLIENTS[2]
     expected = torch.stack([cross_entropy(module(x), y).detach() for _ in near])
-    close(
-        losses.mean() / expected.mean(),
-        1.0,
-        0.03,
-    )
-    close(
-        losses.std() / expected.std(),
-        1.0,
-        0.3,
-    )
+    close(losses.mean() / expected.mean(), 1.0, 0.03)
+    close(losses.std() / expected.std(), 1.0, 0.3)
 
 
 def distance_from_one(output):
@@ -132,10 +99,7 @@ def test_the_largest_of_several_constraints_is_the_one_that_counts():
     method = fl.FedSGM(0.1, 1, 3, tolerance=0.5)
     several = quiet(method, problem, rounds=1)
     alone = quiet(method, largest, rounds=1)
-    assert torch.equal(
-        several.state.w,
-        alone.state.w,
-    )
+    assert torch.equal(several.state.w, alone.state.w)
     assert several.metrics["g"][0, 0] == pytest.approx(values.max().item())
     for name in ("bits_up", "bits_down"):  # one value more each way, three clients
         assert several.info[name] - alone.info[name] == 3 * 32
@@ -147,9 +111,5 @@ def test_objectives_are_brought_to_one_scale():
 
     problem = make(objective=[entropy, large])
     scaled = problem.scaled()
-    close(
-        scaled.mean_losses(problem.w0),
-        torch.ones(2),
-        1e-6,
-    )
+    close(scaled.mean_losses(problem.w0), torch.ones(2), 1e-6)
     assert scaled.config["scales"] == pytest.approx(problem.mean_losses(problem.w0).tolist())

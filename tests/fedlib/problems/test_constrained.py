@@ -24,16 +24,8 @@ from tests.helpers.expect import close, refuses
 from tests.helpers.randoms import generator, normal
 
 DIGITS = data.digits()
-TRAIN = replace(
-    DIGITS,
-    X=DIGITS.X[:1200],
-    y=DIGITS.y[:1200],
-)
-TEST = replace(
-    DIGITS,
-    X=DIGITS.X[1200:],
-    y=DIGITS.y[1200:],
-)
+TRAIN = replace(DIGITS, X=DIGITS.X[:1200], y=DIGITS.y[:1200])
+TEST = replace(DIGITS, X=DIGITS.X[1200:], y=DIGITS.y[1200:])
 
 
 def pictures(train=TRAIN, test=TEST, **options):
@@ -41,11 +33,7 @@ def pictures(train=TRAIN, test=TEST, **options):
     return constrained_pictures(train, test, **options)
 
 
-LAYERS = nn.Sequential(
-    nn.Linear(5, 4),
-    nn.ReLU(),
-    nn.Linear(4, 3),
-)
+LAYERS = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
 PAIRS = [
     (linear_model(5, 3), nn.Linear(5, 3)),
     (mlp_model(5, 4, 3, generator()), LAYERS),
@@ -56,11 +44,7 @@ PAIRS = [
 def test_parameters_are_those_of_the_network_in_torch(model, module):
     w, apply = fl.models.ravel(module)
     X = torch.randn(7, 5, generator=generator())
-    close(
-        model.apply(w, X),
-        apply(w, X),
-        1e-6,
-    )
+    close(model.apply(w, X), apply(w, X), 1e-6)
     assert model.shapes == tuple(tuple(p.shape) for p in module.parameters())
     assert len(model.w0) == len(w)
 
@@ -80,41 +64,20 @@ def test_metrics_are_what_they_say():
     right = (scaled @ A.T + b).argmax(1) == TEST.y
     close(metrics["accuracy"], right.double().mean())
     X, y = problem.data
-    losses = [
-        cross_entropy(
-            X[r] @ A.T + b,
-            y[r],
-        )
-        for r in problem.rows
-    ]
+    losses = [cross_entropy(X[r] @ A.T + b, y[r]) for r in problem.rows]
     close(metrics["loss"], torch.stack(losses).mean())
-    close(
-        metrics["size"],
-        w.abs().sum() / 5,
-    )
+    close(metrics["size"], w.abs().sum() / 5)
     slope = mean_gradient(problem, w)
-    close(
-        metrics["gap"],
-        slope @ w + 5 * slope.abs().max(),
-    )
+    close(metrics["gap"], slope @ w + 5 * slope.abs().max())
     assert "gap" not in free.metrics(w, free)
     trained = (8 * (X + 1)).round().byte()
-    assert set(map(tuple, trained.tolist())) <= set(
-        map(
-            tuple,
-            TRAIN.X.flatten(1).tolist(),
-        )
-    )
+    assert set(map(tuple, trained.tolist())) <= set(map(tuple, TRAIN.X.flatten(1).tolist()))
 
 
 def test_measured_rows_are_the_first_of_every_client():
     problem = pictures(labels=3, measured=20).within(fl.Ball(5.0))
     assert min(problem.sizes) < max(problem.sizes)
-    shortened = replace(
-        problem,
-        rows=problem.rows[:, :20],
-        sizes=(20,) * 10,
-    )
+    shortened = replace(problem, rows=problem.rows[:, :20], sizes=(20,) * 10)
     w = 0.1 * normal(problem.dim)
     metrics = problem.metrics(w, problem)
     close(metrics["loss"], shortened.mean_losses(w)[0])
@@ -135,15 +98,8 @@ def test_methods_learn_the_digits(method):
 
 def enlarged(table):
     """Sixty digits with a border, as large as those of MNIST."""
-    X = pad(
-        table.X[:60],
-        (10, 10, 10, 10),
-    )
-    return replace(
-        table,
-        X=X,
-        y=table.y[:60],
-    )
+    X = pad(table.X[:60], (10, 10, 10, 10))
+    return replace(table, X=X, y=table.y[:60])
 
 
 def test_a_cnn_over_clients():
@@ -151,18 +107,8 @@ def test_a_cnn_over_clients():
     problem = pictures(enlarged(TRAIN), enlarged(TEST), **options)
     shapes = problem.config["shapes"]
     assert shapes[0] == [32, 1, 5, 5]
-    bounded = problem.within(
-        fl.Blocks.of_shapes(
-            shapes,
-            fl.L1Ball(10.0),
-        )
-    )
-    trace = fl.run(
-        fl.FedFW(1e-3),
-        bounded,
-        rounds=1,
-        progress=False,
-    )
+    bounded = problem.within(fl.Blocks.of_shapes(shapes, fl.L1Ball(10.0)))
+    trace = fl.run(fl.FedFW(1e-3), bounded, rounds=1, progress=False)
     bits = [int(np.ceil(np.log2(np.prod(shape)))) + 1 for shape in shapes]
     assert trace.info["bits_up"][0, 0] == 3 * sum(bits)
     together = replace(problem, sequential_clients=False)
@@ -180,15 +126,9 @@ def test_pieces_of_clients_have_the_means_of_the_clients(weights):
         dtype=torch.uint8,
         generator=rng,
     )
-    samples = Samples(
-        X,
-        torch.randint(0, 10, (45,), generator=rng),
-    )
+    samples = Samples(X, torch.randint(0, 10, (45,), generator=rng))
     rows = torch.arange(45).view(3, 15)
-    options = {
-        "sizes": (15, 3, 7),
-        "scale": (255.0, 0.5, 0.5),
-    }
+    options = {"sizes": (15, 3, 7), "scale": (255.0, 0.5, 0.5)}
     problem = classifier(samples, samples, rows, cnn_model(1, 16, 10, rng), **options)
     problem = problem.within(fl.L1Ball(10.0))
     if weights is not None:

@@ -66,10 +66,7 @@ def test_values_are_those_by_hand_and_padding_does_not_count():
         by_hand(0),
         abs=1e-9,
     )  # the model is float32
-    assert float(metrics["g"]) == pytest.approx(
-        by_hand(1),
-        abs=1e-9,
-    )
+    assert float(metrics["g"]) == pytest.approx(by_hand(1), abs=1e-9)
 
 
 def test_measures_are_of_the_rows_held_out():
@@ -77,16 +74,9 @@ def test_measures_are_of_the_rows_held_out():
         "share": lambda rows: rows.mean(rows.target),
         "dose": lambda rows: rows.mean(rows.columns["dose"]),
     }
-    options = {
-        "measures": measures,
-        "columns": ["dose"],
-        "module": net(1),
-    }
+    options = {"measures": measures, "columns": ["dose"], "module": net(1)}
     inside = make(**options)
-    heldout = FRAME[:3].assign(
-        ill=1.0,
-        dose=[1.0, 2.0, 6.0],
-    )
+    heldout = FRAME[:3].assign(ill=1.0, dose=[1.0, 2.0, 6.0])
     outside = make(heldout=heldout.drop(columns="hospital"), **options)
     metrics = inside.metrics(inside.w0, inside)
     means = FRAME.groupby("hospital")[["ill", "dose"]].mean().mean()
@@ -121,31 +111,18 @@ FORMS = {
 
 @pytest.mark.parametrize("frame", FORMS.values(), ids=FORMS)
 def test_frames_in_every_form_are_the_same_rows(frame):
-    for changed, plain in zip(
-        make(frame).data,
-        make().data,
-        strict=True,
-    ):
+    for changed, plain in zip(make(frame).data, make().data, strict=True):
         assert torch.equal(changed, plain)
 
 
 def test_a_reversed_frame_has_its_clients_in_the_same_order():
     turned = make(FRAME[::-1])
-    assert torch.equal(
-        turned.data[0][:7],
-        make().data[0][:7].flip(0),
-    )
-    close(
-        turned.mean_losses(turned.w0),
-        make().mean_losses(turned.w0),
-    )
+    assert torch.equal(turned.data[0][:7], make().data[0][:7].flip(0))
+    close(turned.mean_losses(turned.w0), make().mean_losses(turned.w0))
 
 
 NOBODY_IN_B = pd.Categorical([*"aaaaaaaaaaaccccc"], categories=[*"abc"])
-GAPS = pd.array(
-    [*[1] * 15, None],
-    dtype="Int64",
-)
+GAPS = pd.array([*[1] * 15, None], dtype="Int64")
 BAD_COLUMNS = [
     ("column 'age' of client 'a' must hold numbers that torch.float32*16777217", "age", 2**24 + 1),
     ("column 'ill' of client 'a' must hold*1e+39", "ill", 1e39),
@@ -188,21 +165,14 @@ def test_a_column_that_is_not_there_or_named_twice(words, options):
 def test_whole_numbers_fit_a_module_of_doubles_and_the_columns_that_functions_see():
     large = FRAME.assign(age=2**24 + 1)
     assert make(large, constraint=()).data[0][4, 0] == 2**24 + 1
-    apart = make(
-        large,
-        module=nn.Linear(1, 1),
-        columns=["age"],
-    )
+    apart = make(large, module=nn.Linear(1, 1), columns=["age"])
     assert apart.data[2].tolist() == [2**24 + 1] * 16
 
 
 @pytest.mark.parametrize("dtype", ["int64", "Int64"])
 def test_the_first_whole_number_that_a_double_cannot_hold(dtype):
     """2^53 + 1 becomes 2^53, without a difference that a comparison of floats could see."""
-    column = pd.array(
-        [2**53 + 1] * 16,
-        dtype=dtype,
-    )
+    column = pd.array([2**53 + 1] * 16, dtype=dtype)
     words = "column 'age' of client 'a' must hold numbers that torch.float64 can hold"
     refuses(f"{words}, got 9007199254740993", make, FRAME.assign(age=column))
 
@@ -210,34 +180,18 @@ def test_the_first_whole_number_that_a_double_cannot_hold(dtype):
 @pytest.mark.parametrize("form", [tuple, iter, np.array, pd.Index])
 def test_features_in_an_order(form):
     problem = make(features=form(["dose", "age"]))
-    assert torch.equal(
-        problem.data[0],
-        make().data[0].flip(1),
-    )
+    assert torch.equal(problem.data[0], make().data[0].flip(1))
 
 
 def test_columns_of_several_levels():
-    frame = FRAME.set_axis(
-        pd.MultiIndex.from_product([["id"], FRAME.columns]),
-        axis=1,
-    )
-    problem = make(
-        frame,
-        client=("id", "hospital"),
-        target=("id", "ill"),
-    )
-    assert torch.equal(
-        problem.data[0],
-        make().data[0],
-    )
+    frame = FRAME.set_axis(pd.MultiIndex.from_product([["id"], FRAME.columns]), axis=1)
+    problem = make(frame, client=("id", "hospital"), target=("id", "ill"))
+    assert torch.equal(problem.data[0], make().data[0])
     refuses("frame must hold the column 'hospital', *nearest: ('id', 'hospital')", make, frame)
 
 
 def test_columns_of_one_name_and_in_the_index():
-    twice = FRAME.set_axis(
-        ["age", "age", "hospital", "ill"],
-        axis=1,
-    )
+    twice = FRAME.set_axis(["age", "age", "hospital", "ill"], axis=1)
     refuses("must name each column once, for one purpose, got ['age']", make, twice)
     refuses(
         "must hold one column 'age'",

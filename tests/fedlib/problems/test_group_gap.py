@@ -17,12 +17,7 @@ from tests.helpers.rounds import walk
 from tests.helpers.weekly import further_weekly
 
 SIZES = (40, 25, 70, 65)
-FEDSGM = fl.FedSGM(
-    lr=0.5,
-    local_steps=3,
-    participants=4,
-    tolerance=0.05,
-)
+FEDSGM = fl.FedSGM(lr=0.5, local_steps=3, participants=4, tolerance=0.05)
 GAP = GroupGap("sex")
 
 
@@ -32,12 +27,7 @@ def people(groups=2, apart=True):
     group = torch.arange(200) % groups
     if apart:
         group = group.sort().values
-    x = torch.randn(
-        200,
-        3,
-        generator=rng,
-        dtype=torch.float64,
-    )
+    x = torch.randn(200, 3, generator=rng, dtype=torch.float64)
     x[:, 0] += 1.5 * group
     noise = torch.randn(200, generator=rng)
     y = (x[:, 0] + 0.3 * noise > 0.8).double()
@@ -56,12 +46,7 @@ def layer(outputs=1):
 
 
 def divided(*tensors):
-    return [
-        *zip(
-            *(x.split(SIZES) for x in tensors),
-            strict=True,
-        )
-    ]
+    return [*zip(*(x.split(SIZES) for x in tensors), strict=True)]
 
 
 def make(clients, constraint=GAP, **changes):
@@ -78,11 +63,7 @@ def pooled_gap(w, x, group, chosen=True):
 
 def one_round(problem, **changes):
     """The state and the report of a first round with all clients."""
-    ((_, _, state, info),) = walk(
-        replace(FEDSGM, **changes),
-        problem,
-        1,
-    )
+    ((_, _, state, info),) = walk(replace(FEDSGM, **changes), problem, 1)
     return state, info
 
 
@@ -103,18 +84,9 @@ def test_a_round_steps_along_the_gradient_of_the_gap_over_all_rows(groups, apart
     x, y, group = people(groups, apart)
     chosen = y == given if given else y > -1
     gap = GroupGap("race", given=given)
-    problem = make(
-        divided(x, y, 10 * group),
-        gap,
-        weights=weights,
-    )
+    problem = make(divided(x, y, 10 * group), gap, weights=weights)
     assert problem.config["constraint"]["given"] == given
-    state, info = one_round(
-        problem,
-        lr=1.0,
-        local_steps=1,
-        tolerance=-1.0,
-    )  # sigma = 1
+    state, info = one_round(problem, lr=1.0, local_steps=1, tolerance=-1.0)  # sigma = 1
     slope, value = grad_and_value(pooled_gap)(problem.w0, x, group, chosen)
     close(info["g_hat"], value)
     close(gap_at_start(problem), value)
@@ -128,22 +100,10 @@ def test_minibatches_estimate_the_gap():
     fed = fl.Vectorized(problem)
     sent = []
     for _ in range(300):
-        clients = fed.clients(
-            method.draw(problem, rng),
-            model=problem.w0,
-        )
-        sent.append(
-            fed.ask(
-                FEDSGM.constraint_value,
-                clients,
-            ).mean(0)
-        )
+        clients = fed.clients(method.draw(problem, rng), model=problem.w0)
+        sent.append(fed.ask(FEDSGM.constraint_value, clients).mean(0))
     exact = problem.mean_losses(problem.w0)[1:]
-    close(
-        torch.stack(sent).mean(0) / exact,
-        torch.ones_like(exact),
-        0.05,
-    )
+    close(torch.stack(sent).mean(0) / exact, torch.ones_like(exact), 0.05)
 
 
 def test_progress_where_every_client_holds_one_group():
@@ -159,19 +119,10 @@ def test_progress_where_every_client_holds_one_group():
     assert quiet(unconstrained, problem, 60).late("g") > 0.3
 
 
-WORK = {
-    "lr": 0.15,
-    "local_steps": 2,
-    "participants": 4,
-    "tolerance": 0.05,
-}
+WORK = {"lr": 0.15, "local_steps": 2, "participants": 4, "tolerance": 0.05}
 CLIENTS = divided(*people())
 METHODS = {
-    "FedSGM": fl.FedSGM(
-        **WORK,
-        uplink=fl.TopK(0.5),
-        downlink=fl.TopK(0.5),
-    ),
+    "FedSGM": fl.FedSGM(**WORK, uplink=fl.TopK(0.5), downlink=fl.TopK(0.5)),
     "PenaltyFedAvg": fl.PenaltyFedAvg(**WORK, rho=5.0),
     "MultiFedSGM": fl.MultiFedSGM(**WORK),
     "SGM": fl.SGM(0.5, 0.05),
@@ -185,24 +136,13 @@ def test_every_method_with_a_constraint_takes_it(name):
     method = METHODS[name]
     in_one_place = not hasattr(method, "participants")
     clients = [people()] if in_one_place else CLIENTS
-    averaging = quiet(
-        fl.FedAvg(0.15, 2, 4),
-        make(CLIENTS),
-        60,
-    )
+    averaging = quiet(fl.FedAvg(0.15, 2, 4), make(CLIENTS), 60)
     assert quiet(method, make(clients), 200).late("g") < 0.12 < averaging.late("g")
 
 
 def test_a_method_passes_the_common_checks_with_it():
     x, y, group = people()
-    thirds = [
-        (
-            x[k::3],
-            y[k::3],
-            group[k::3],
-        )
-        for k in range(3)
-    ]
+    thirds = [(x[k::3], y[k::3], group[k::3]) for k in range(3)]
     fl.check_algorithm(replace(FEDSGM, participants=2), make(thirds))
 
 
@@ -224,11 +164,7 @@ def test_two_gaps_and_a_function_and_the_largest_counts():
     close(metrics["g_1"], pooled_gap(w, x, race))
     close(metrics["g_2"], mean_square)
     close(metrics["g_3"], pooled_gap(w, x, sex))
-    assert metrics["g"] == max(
-        metrics["g_1"],
-        metrics["g_2"],
-        metrics["g_3"],
-    )
+    assert metrics["g"] == max(metrics["g_1"], metrics["g_2"], metrics["g_3"])
     _, info = one_round(problem)
     close(info["g_hat"], metrics["g"])
     assert info["bits_up"] == 4 * 32 * (11 + 4)  # 11 statistics and the step of 4 parameters
@@ -252,18 +188,8 @@ def test_columns_of_one_number_a_row_are_flat():
     x, y, group = people()
     gap = GroupGap("sex", given=1)
     flat = make(divided(x, y, group), gap)
-    column = make(
-        divided(
-            x,
-            y[:, None],
-            group[:, None],
-        ),
-        gap,
-    )
-    close(
-        flat.mean_losses(flat.w0)[1:],
-        column.mean_losses(flat.w0)[1:],
-    )
+    column = make(divided(x, y[:, None], group[:, None]), gap)
+    close(flat.mean_losses(flat.w0)[1:], column.mean_losses(flat.w0)[1:])
 
 
 def test_logits_of_two_classes_have_the_gap_of_their_difference():
@@ -272,11 +198,7 @@ def test_logits_of_two_classes_have_the_gap_of_their_difference():
     difference = layer()
     difference.weight.data = module.weight.data.diff(dim=0)
     difference.bias.data = module.bias.data.diff()
-    two_logits = make(
-        divided(x, y.long(), group),
-        module=module,
-        objective=entropy,
-    )
+    two_logits = make(divided(x, y.long(), group), module=module, objective=entropy)
     one_logit = make(divided(x, y, group), module=difference)
     close(gap_at_start(two_logits), gap_at_start(one_logit), 1e-7)
 
@@ -298,12 +220,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("words", "rows", "given"), REFUSED)
 def test_refuses_what_has_no_gap(words, rows, given):
-    refuses(
-        words,
-        make,
-        divided(*rows),
-        GroupGap("sex", given=given),
-    )
+    refuses(words, make, divided(*rows), GroupGap("sex", given=given))
 
 
 def test_refuses_what_gaps_do_not_go_with():

@@ -20,14 +20,7 @@ def build(X=X, y=Y, clients=10, **options):
     return neyman_pearson(X, y, clients=clients, **options)
 
 
-STUDIES = [
-    (
-        np_problem(clients=10, fraction=1.0),
-        56,
-        21,
-    ),
-    (PROBLEM, 22, 8),
-]
+STUDIES = [(np_problem(clients=10, fraction=1.0), 56, 21), (PROBLEM, 22, 8)]
 
 
 @pytest.mark.parametrize(("problem", "size", "ones"), STUDIES)
@@ -44,16 +37,8 @@ def test_the_other_rows_are_held_out():
 
 def test_features_have_the_training_rows_statistics():
     features = PROBLEM.data[0]
-    close(
-        features.mean(0),
-        torch.zeros(30).double(),
-        1e-10,
-    )
-    close(
-        features.std(0, correction=0),
-        torch.ones(30).double(),
-        1e-6,
-    )
+    close(features.mean(0), torch.zeros(30).double(), 1e-10)
+    close(features.std(0, correction=0), torch.ones(30).double(), 1e-6)
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -71,15 +56,8 @@ def test_a_minibatch_is_unbiased_even_if_a_class_is_missing_in_it():
     client = batches(PROBLEM)[3]
     quarter = torch.full((4,), 0.25).double()
     losses = []
-    for rows in torch.randint(
-        22,
-        (4000, 4),
-        generator=generator(),
-    ):
-        batch = Batch(
-            tuple(x[rows] for x in client.data),
-            quarter,
-        )
+    for rows in torch.randint(22, (4000, 4), generator=generator()):
+        batch = Batch(tuple(x[rows] for x in client.data), quarter)
         losses.append(PROBLEM.losses(w, batch))
     sampled = torch.stack(losses)
     error = (sampled.mean(0) - PROBLEM.losses(w, client)).abs()
@@ -94,10 +72,7 @@ def test_metrics_are_the_exact_means_over_clients_and_heldout_rates():
     close(metrics["g"], g)
     features, y = PROBLEM.heldout
     flagged = (features @ w > 0).double()
-    close(
-        metrics["miss"],
-        1 - flagged[y == 1].mean(),
-    )
+    close(metrics["miss"], 1 - flagged[y == 1].mean())
     close(metrics["false_alarm"], flagged[y == 0].mean())
 
 
@@ -124,18 +99,8 @@ def test_bad_data_are_refused(words, options):
     refuses(words, build, **options)
 
 
-A = torch.tensor(
-    [
-        [3.0, 0.0],
-        [5.0, 0.0],
-    ]
-).double()
-B = torch.tensor(
-    [
-        [0.0, 1.0],
-        [0.0, -1.0],
-    ]
-).double()
+A = torch.tensor([[3.0, 0.0], [5.0, 0.0]]).double()
+B = torch.tensor([[0.0, 1.0], [0.0, -1.0]]).double()
 
 
 @pytest.mark.parametrize(("level", "optimum"), [(2.0, [2.0, 0.0]), (100.0, [4.0, 0.0])])
@@ -144,10 +109,7 @@ def test_the_quadratics_optimum_is_the_nearest_feasible_point(level, optimum):
     w = torch.tensor(optimum).double()
     close(problem.heldout[0], w, 1e-6)
     metrics = problem.metrics(w, problem)
-    close(
-        metrics["f"],
-        torch.zeros(()).double(),
-    )
+    close(metrics["f"], torch.zeros(()).double())
     assert metrics["g"] <= 1e-12
 
 

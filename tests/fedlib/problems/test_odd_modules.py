@@ -17,15 +17,7 @@ from tests.helpers.randoms import generator
 RNG = generator()
 SIZES = (5, 3)
 INPUTS = [torch.randn(m, 4, generator=RNG) for m in SIZES]
-WORDS = [
-    torch.randint(
-        0,
-        6,
-        (m, 4),
-        generator=RNG,
-    )
-    for m in SIZES
-]
+WORDS = [torch.randint(0, 6, (m, 4), generator=RNG) for m in SIZES]
 SERIES = [torch.randn(m, 6, 2, generator=RNG) for m in SIZES]
 TARGETS = [torch.randn(m, generator=RNG) for m in SIZES]
 
@@ -68,21 +60,13 @@ def shared():
 
 
 def tied():
-    layers = nn.Sequential(
-        nn.Linear(4, 4),
-        nn.Tanh(),
-        nn.Linear(4, 4),
-    )
+    layers = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
     layers[2].weight = layers[0].weight
     return layers
 
 
 def frozen():
-    layers = nn.Sequential(
-        nn.Linear(4, 3),
-        nn.Tanh(),
-        nn.Linear(3, 1),
-    )
+    layers = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
     layers[0].weight.requires_grad_(False)
     return layers
 
@@ -104,23 +88,14 @@ RIGHT = {
         lambda m, x: x @ m.p,
         p=nn.Parameter(torch.ones(2, 4).T),
     ),
-    "an unused parameter": Own(
-        lambda m, x: m.layer(x),
-        p=nn.Parameter(torch.ones(2)),
-    ),
-    "batch norm at rest": nn.Sequential(
-        nn.Linear(4, 3),
-        nn.BatchNorm1d(3),
-    ).eval(),
+    "an unused parameter": Own(lambda m, x: m.layer(x), p=nn.Parameter(torch.ones(2))),
+    "batch norm at rest": nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)).eval(),
     "weight norm": parametrizations.weight_norm(nn.Linear(4, 3)),
     "orthogonal": parametrizations.orthogonal(nn.Linear(4, 4)),
     "a layer used twice": shared(),
     "tied weights": tied(),
     "a frozen weight": frozen(),
-    "in place on its own": nn.Sequential(
-        nn.Linear(4, 3),
-        nn.ReLU(inplace=True),
-    ),
+    "in place on its own": nn.Sequential(nn.Linear(4, 3), nn.ReLU(inplace=True)),
     "a hook before": hooked("register_forward_pre_hook", lambda _, x: (2 * x[0],)),
     "a hook after": hooked("register_forward_hook", lambda *call: 2 * call[2]),
     "LSTM": Last(2, 3, batch_first=True),
@@ -152,12 +127,7 @@ def test_gradients_are_those_of_autograd(name):
         slope = torch.func.grad(lambda w, rows=rows: problem.losses(w, rows)[0])
         expected = by_autograd(module, inputs[client], TARGETS[client])
         close(slope(problem.w0), expected, 1e-5)
-    torch.testing.assert_close(
-        module.state_dict(),
-        original,
-        rtol=0,
-        atol=0,
-    )
+    torch.testing.assert_close(module.state_dict(), original, rtol=0, atol=0)
 
 
 def counting(module, x):
@@ -196,12 +166,7 @@ REFUSED = [
     ),
     (
         "give the same output for the same inputs*nn.Dropout may stay",
-        Own(
-            lambda m, x: F.dropout(
-                m.layer(x),
-                0.5,
-            )
-        ),
+        Own(lambda m, x: F.dropout(m.layer(x), 0.5)),
     ),
     (
         "change no tensor in place, got ['inputs']; write x = x * 2",
@@ -210,10 +175,7 @@ REFUSED = [
     ("change no tensor in place, got ['param", Own(clamping)),
     (
         "register all its layers and parameters*nn.ModuleList",
-        Own(
-            lambda m, x: m.layers[0](x),
-            layers=[nn.Linear(4, 4)],
-        ),
+        Own(lambda m, x: m.layers[0](x), layers=[nn.Linear(4, 4)]),
     ),
     ("be copied by copy.deepcopy*compute tensors", with_view()),
     (
@@ -229,10 +191,7 @@ REFUSED = [
         "have finite parameters, got 'NaN or infinity in scale'",
         Own(scaled, scale=nn.Parameter(torch.tensor(torch.nan))),
     ),
-    (
-        "take nn.LeakyReLU",
-        nn.Sequential(nn.Linear(4, 1), nn.RReLU()),
-    ),
+    ("take nn.LeakyReLU", nn.Sequential(nn.Linear(4, 1), nn.RReLU())),
     ("work on rows*take torch.func.grad", Own(slope_of_inputs)),
 ]
 

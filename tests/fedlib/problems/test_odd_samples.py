@@ -43,27 +43,11 @@ def test_odd_samples_are_refused(name, words, X, y):
 
 
 BETWEEN = [
-    (
-        "test.X must have rows of shape",
-        (GOOD, Samples(X[:, :3], Y)),
-    ),
+    ("test.X must have rows of shape", (GOOD, Samples(X[:, :3], Y))),
     ("test.X must be bytes where train.X is", (GOOD, Samples(X.byte(), Y))),
-    (
-        "train.X must have rows that the model takes",
-        [Samples(X[:, :3], Y)] * 2,
-    ),
-    (
-        "rows must give each client a row",
-        (GOOD, GOOD, torch.zeros(2, 0).long()),
-    ),
-    (
-        "rows must give each client a row",
-        (
-            GOOD,
-            GOOD,
-            torch.zeros(0, 6).long(),
-        ),
-    ),
+    ("train.X must have rows that the model takes", [Samples(X[:, :3], Y)] * 2),
+    ("rows must give each client a row", (GOOD, GOOD, torch.zeros(2, 0).long())),
+    ("rows must give each client a row", (GOOD, GOOD, torch.zeros(0, 6).long())),
 ]
 
 
@@ -72,32 +56,16 @@ def test_samples_that_do_not_fit_each_other_are_refused(words, arguments):
     refuses(words, made, *arguments)
 
 
-PEOPLE = Rows(
-    X,
-    Y.clamp(max=1).float(),
-    torch.arange(12) % 2.0,
-)
+PEOPLE = Rows(X, Y.clamp(max=1).float(), torch.arange(12) % 2.0)
 ODD_PEOPLE = [
     ("y must be 0 or 1", PEOPLE._replace(y=PEOPLE.y + 1)),
-    (
-        "y must be a tensor of*shape [12]",
-        PEOPLE._replace(y=PEOPLE.y[:, None]),
-    ),
-    (
-        "y must be a tensor of*shape [12]",
-        PEOPLE._replace(y=PEOPLE.y[:5]),
-    ),
+    ("y must be a tensor of*shape [12]", PEOPLE._replace(y=PEOPLE.y[:, None])),
+    ("y must be a tensor of*shape [12]", PEOPLE._replace(y=PEOPLE.y[:5])),
     ("group must be 0 or 1", PEOPLE._replace(group=PEOPLE.group / 2)),
     ("group must hold both groups, got [0.0]", PEOPLE._replace(group=0 * PEOPLE.group)),
     ("*must be torch.float", PEOPLE._replace(X=X.double())),
-    (
-        "X must not be empty",
-        Rows(*(x[:0] for x in PEOPLE)),
-    ),
-    (
-        "X must have no gradient",
-        PEOPLE._replace(X=X.clone().requires_grad_()),
-    ),
+    ("X must not be empty", Rows(*(x[:0] for x in PEOPLE))),
+    ("X must have no gradient", PEOPLE._replace(X=X.clone().requires_grad_())),
 ]
 
 

@@ -33,11 +33,7 @@ def rows(count, seed, features=3, classes=2):
 
 def people(count, seed):
     X, y = rows(count, seed)
-    return Rows(
-        X,
-        y.double(),
-        ((torch.arange(count) + seed) % 3 == 0).double(),
-    )
+    return Rows(X, y.double(), ((torch.arange(count) + seed) % 3 == 0).double())
 
 
 def digits(count, seed):
@@ -48,19 +44,8 @@ def digits(count, seed):
 def constrained(model, inputs=torch.float64, **options):
     tables = rows(24, 1, classes=3), rows(9, 2, classes=3)
     size = 1.0 if inputs.is_floating_point else 40.0
-    train, test = (
-        Samples(
-            (X.abs() * size).to(inputs),
-            y,
-        )
-        for X, y in tables
-    )
-    real = torch.tensor(
-        options.get(
-            "sizes",
-            (6, 6, 6, 6),
-        )
-    ).unsqueeze(1)
+    train, test = (Samples((X.abs() * size).to(inputs), y) for X, y in tables)
+    real = torch.tensor(options.get("sizes", (6, 6, 6, 6))).unsqueeze(1)
     client_rows = torch.arange(6).where(
         torch.arange(6) < real,
         0,
@@ -102,12 +87,7 @@ CASES = {
     ),
     "classifier, linear": lambda: constrained(linear_model(3, 3)),
     "classifier, mlp": lambda: constrained(
-        mlp_model(
-            3,
-            4,
-            3,
-            seeded(1, "split"),
-        ),
+        mlp_model(3, 4, 3, seeded(1, "split")),
         sizes=(6, 4, 5, 6),
         measured=3,
     ),
@@ -122,11 +102,7 @@ CASES = {
         train_fraction=0.7,
         dtype=torch.float64,
     ),
-    "quadratics": lambda: problems.quadratics(
-        rows(4, 1)[0],
-        rows(4, 2)[0],
-        level=0.3,
-    ),
+    "quadratics": lambda: problems.quadratics(rows(4, 1)[0], rows(4, 2)[0], level=0.3),
     "pareto": lambda: problems.pareto(rows(24, 1)[0].view(4, 3, 2, 3)),
 }
 

@@ -15,10 +15,7 @@ from tests.helpers.expect import close, refuses
 from tests.helpers.randoms import generator
 
 LONGEST, _ = CLIENTS[2]
-ONE_CLASS = [
-    *CLIENTS[:2],
-    (LONGEST, torch.zeros(40, dtype=torch.int64)),
-]
+ONE_CLASS = [*CLIENTS[:2], (LONGEST, torch.zeros(40, dtype=torch.int64))]
 
 
 def each(rows):
@@ -47,11 +44,7 @@ def test_half_precision_is_taken_and_padding_still_found(dtype):
     problem = make(clients, half)
     assert problem.w0.dtype == dtype
     loss = problem.mean_losses(problem.w0).float()
-    close(
-        loss,
-        make().mean_losses(make().w0),
-        0.02,
-    )
+    close(loss, make().mean_losses(make().w0), 0.02)
     refuses("'with_padding' must not count padding rows", make, clients, half, with_padding)
 
 
@@ -113,10 +106,7 @@ def checkpointed(x):
 
 
 def indexed(rows):
-    chosen = rows.output.gather(
-        1,
-        rows.target.unsqueeze(1),
-    )
+    chosen = rows.output.gather(1, rows.target.unsqueeze(1))
     return rows.mean(chosen.squeeze(1))
 
 
@@ -131,10 +121,7 @@ def binary(rows):
 
 FLOATS = [(x, y.float()) for x, y in CLIENTS]
 WHOLE = [(x.long(), y) for x, y in CLIENTS]
-THREE = [
-    CLIENTS[0],
-    (CLIENTS[1][0], torch.arange(12) % 3),
-]
+THREE = [CLIENTS[0], (CLIENTS[1][0], torch.arange(12) % 3)]
 REMEDIES = [
     ("dtype to be Long*write rows.target.long()", {"clients": FLOATS}),
     ("write rows.target.long()", {"clients": FLOATS, "objective": indexed}),
@@ -160,10 +147,7 @@ def branching(rows):
 
 
 def share_of_ones(rows):
-    return rows.mean(
-        rows.output[:, 0],
-        where=rows.target == 1,
-    )
+    return rows.mean(rows.output[:, 0], where=rows.target == 1)
 
 
 MISTAKES = [
@@ -230,14 +214,7 @@ ON_CLIENTS = [
 def test_a_measure_is_tried_on_every_client(words, measure):
     measures = {"m": measure}
     refuses(f"from_clients: measure 'm' {words}", make, ONE_CLASS, measures=measures)
-    assert (
-        make(
-            ONE_CLASS,
-            measures=measures,
-            heldout=CLIENTS[2],
-        ).num_clients
-        == 3
-    )
+    assert make(ONE_CLASS, measures=measures, heldout=CLIENTS[2]).num_clients == 3
 
 
 def test_a_measure_is_finite_and_one_that_fails_later_is_named():
@@ -256,26 +233,16 @@ def test_a_measure_is_finite_and_one_that_fails_later_is_named():
 
 @pytest.mark.parametrize("weights", [None, "rows", (1, 2, 5)])
 def test_one_name_has_one_mean(weights):
-    measures = {
-        "tensor": accuracy,
-        "number": lambda rows: float(accuracy(rows)),
-    }
+    measures = {"tensor": accuracy, "number": lambda rows: float(accuracy(rows))}
     metrics = quiet(FEDAVG, make(measures=measures, weights=weights)).metrics
-    np.testing.assert_allclose(
-        metrics["tensor"],
-        metrics["number"],
-        rtol=1e-6,
-    )
+    np.testing.assert_allclose(metrics["tensor"], metrics["number"], rtol=1e-6)
     accuracies = []
     for x, y in CLIENTS:
         answers = network()(x).argmax(1)
         accuracies.append(float((answers == y).double().mean()))
     shares = {None: (1, 1, 1), "rows": SIZES}
     expected = np.average(accuracies, weights=shares.get(weights, weights))
-    assert metrics["number"][0, 0] == pytest.approx(
-        expected,
-        rel=1e-6,
-    )
+    assert metrics["number"][0, 0] == pytest.approx(expected, rel=1e-6)
 
 
 def rows_at_a_time(problem):
@@ -287,10 +254,7 @@ def rows_at_a_time(problem):
 def test_some_rows_at_a_time_give_the_metrics_of_all_rows_at_once(monkeypatch, heldout):
     options = {
         "constraint": accuracy,
-        "measures": {
-            "tensor": accuracy,
-            "number": lambda rows: float(accuracy(rows)),
-        },
+        "measures": {"tensor": accuracy, "number": lambda rows: float(accuracy(rows))},
         "weights": "rows",
         "heldout": heldout,
     }
@@ -312,11 +276,7 @@ def test_rows_that_depend_on_each_other_stay_together(monkeypatch):
     assert rows_at_a_time(problem) is None
     inputs, classes = CLIENTS[2]
     loss = F.cross_entropy(centred(inputs), classes)
-    close(
-        problem.mean_losses(problem.w0)[0],
-        loss.detach(),
-        1e-6,
-    )
+    close(problem.mean_losses(problem.w0)[0], loss.detach(), 1e-6)
 
 
 def test_small_problems_are_not_split_and_large_ones_keep_to_the_limit():
@@ -327,12 +287,4 @@ def test_small_problems_are_not_split_and_large_ones_keep_to_the_limit():
     rows = chunks.rows_at_a_time(apply, w, pictures)
     assert rows < 200
     constant = chunks.bytes_of(apply, w, pictures[:0])
-    assert (
-        chunks.bytes_of(
-            apply,
-            w,
-            pictures[:rows],
-        )
-        - constant
-        <= 1.5 * chunks.LIMIT
-    )
+    assert chunks.bytes_of(apply, w, pictures[:rows]) - constant <= 1.5 * chunks.LIMIT

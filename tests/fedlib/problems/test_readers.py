@@ -26,12 +26,7 @@ from tests.helpers.expect import refuses
 from tests.helpers.randoms import generator
 
 RNG = generator()
-X = torch.randint(
-    -7,
-    8,
-    (12, 3),
-    generator=RNG,
-).float()
+X = torch.randint(-7, 8, (12, 3), generator=RNG).float()
 Y = torch.randn(12, generator=RNG)
 WHOLE = TensorDataset(X, Y)
 ERRORS = (ValueError, TypeError)
@@ -86,20 +81,11 @@ LAST = WeightedRandomSampler([0] * 11 + [1], 2)
 TWICE = RandomSampler([3], replacement=True, num_samples=2)
 SOURCES = [
     (DataLoader(WHOLE, 5, shuffle=True), range(12)),
-    (
-        DataLoader(WHOLE, sampler=SubsetRandomSampler([9, 4, 7])),
-        (4, 7, 9),
-    ),
+    (DataLoader(WHOLE, sampler=SubsetRandomSampler([9, 4, 7])), (4, 7, 9)),
     (DataLoader(WHOLE, sampler=LAST), (11, 11)),
-    (
-        DataLoader(Subset(WHOLE, [3]), sampler=TWICE),
-        (3, 3),
-    ),
+    (DataLoader(Subset(WHOLE, [3]), sampler=TWICE), (3, 3)),
     (DataLoader(WHOLE, 5, drop_last=True), range(10)),
-    (
-        DataLoader(WHOLE, batch_sampler=[[0, 3], [3, 5]]),
-        (0, 3, 3, 5),
-    ),
+    (DataLoader(WHOLE, batch_sampler=[[0, 3], [3, 5]]), (0, 3, 3, 5)),
     (DataLoader(WHOLE, batch_size=None, sampler=PAIRS), range(6)),
     (DataLoader(WHOLE, batch_size=None), range(12)),
     (DataLoader(FIVE, 2), range(5)),
@@ -125,20 +111,12 @@ def test_a_loader_that_makes_its_own_batches_is_asked_for_them():
 
 
 def test_heldout_rows_may_be_a_stream_and_have_the_dtypes_of_the_clients():
-    assert torch.equal(
-        make((X, Y), heldout=FIVE).heldout[0],
-        X[:5],
-    )
+    assert torch.equal(make((X, Y), heldout=FIVE).heldout[0], X[:5])
     integers = (X.long(), Y.long())
     inputs, target = make((X, Y), heldout=integers).heldout
     assert torch.equal(inputs, X)
     assert target.dtype == torch.float32
-    refuses(
-        "heldout must have rows, got 0",
-        make,
-        (X, Y),
-        heldout=Subset(WHOLE, []),
-    )
+    refuses("heldout must have rows, got 0", make, (X, Y), heldout=Subset(WHOLE, []))
 
 
 def test_a_sampler_without_an_end_is_refused(monkeypatch):
@@ -158,10 +136,7 @@ class Sub(torch.Tensor):
 
 
 NUMPY = X.numpy()
-RECORD = np.zeros(
-    NUMPY.shape,
-    dtype=[("skip", "i1"), ("value", "f4")],
-)
+RECORD = np.zeros(NUMPY.shape, dtype=[("skip", "i1"), ("value", "f4")])
 RECORD["value"] = NUMPY
 FORMS = {
     "reversed": NUMPY[::-1].copy()[::-1],
@@ -190,10 +165,7 @@ def test_arrays_in_every_form_are_the_same_rows(inputs):
 
 
 def test_a_series_is_read_by_place_and_not_by_label():
-    y = pd.Series(
-        Y.numpy(),
-        index=range(11, -1, -1),
-    )
+    y = pd.Series(Y.numpy(), index=range(11, -1, -1))
     assert torch.equal(make((X, y)).data[1], Y)
 
 
@@ -213,42 +185,23 @@ def test_dicts_are_read_by_their_names():
     assert torch.equal(problem.data[0], X.repeat(2, 1))
     assert torch.equal(problem.data[1], target.repeat(2, 1))
     words = "client 1 must have the entries ['x', 'y'], as the clients before, got ['x', 'z']"
-    refuses(
-        words,
-        make,
-        {"x": X, "y": Y},
-        {"x": X, "z": Y},
-    )
+    refuses(words, make, {"x": X, "y": Y}, {"x": X, "z": Y})
 
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_whole_numbers_beside_the_floats_of_others_stay_what_they_are(position):
     """2^24 + 1 is the first whole number that a float32 cannot hold."""
     client = [X, Y]
-    client[position] = torch.full_like(
-        client[position],
-        2**24 + 1,
-        dtype=torch.int64,
-    )
+    client[position] = torch.full_like(client[position], 2**24 + 1, dtype=torch.int64)
     words = "of client 1 must hold whole numbers that torch.float32 can hold beside other"
     refuses(words, make, (X, Y), client)
-    double = make(
-        (X, Y),
-        client,
-        module=nn.Linear(3, 1).double(),
-    )
+    double = make((X, Y), client, module=nn.Linear(3, 1).double())
     assert (double.data[position][12:] == 2**24 + 1).all()
     client[position] = torch.ones_like(client[position])
     assert make((X, Y), client).data[position].dtype == torch.float32
 
 
-WIDTHS = [
-    (
-        torch.ones(2, k),
-        torch.ones(2),
-    )
-    for k in (1, 2)
-]
+WIDTHS = [(torch.ones(2, k), torch.ones(2)) for k in (1, 2)]
 CLIENTS = [
     ("have rows, got 0", Stream([])),
     (
@@ -310,10 +263,7 @@ REFUSED = [
     ("be dense*call .to_dense()", X.to_sparse()),
     ("hold its own values", X.to("meta")),
     ("have a row a sample, got 'a single number'", torch.tensor(1.0)),
-    (
-        "hold whole numbers below 2^63",
-        np.full((12, 3), 2**64 - 1, np.uint64),
-    ),
+    ("hold whole numbers below 2^63", np.full((12, 3), 2**64 - 1, np.uint64)),
     ("hold numbers that torch.float32 can hold", X.double() * 1e300),
     ("be finite, got 36 of 36 entries", X / 0),
 ]
@@ -327,12 +277,4 @@ def test_what_is_no_real_number_is_one_sentence_with_the_client(words, inputs):
 
 def test_large_numbers_fit_a_module_of_doubles():
     double = nn.Linear(3, 1).double()
-    assert (
-        make(
-            (X.double() * 1e100, Y),
-            module=double,
-        )
-        .data[0]
-        .dtype
-        == torch.float64
-    )
+    assert make((X.double() * 1e100, Y), module=double).data[0].dtype == torch.float64

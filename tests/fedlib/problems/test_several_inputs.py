@@ -37,18 +37,8 @@ class Text(nn.Module):
 TEXTS = []
 for size in (9, 5, 7):
     text = {
-        "input_ids": torch.randint(
-            0,
-            50,
-            (size, 6),
-            generator=RNG,
-        ),
-        "attention_mask": torch.randint(
-            0,
-            2,
-            (size, 6),
-            generator=RNG,
-        ),
+        "input_ids": torch.randint(0, 50, (size, 6), generator=RNG),
+        "attention_mask": torch.randint(0, 2, (size, 6), generator=RNG),
         "labels": torch.arange(size) % 2.0,
     }
     text["attention_mask"][:, 0] = 1
@@ -58,12 +48,7 @@ FIRST, SECOND, _ = TEXTS
 
 def make(*clients, module=None, **options):
     module = module or Text()
-    return problems.from_clients(
-        clients,
-        module=module,
-        objective=binary,
-        **options,
-    )
+    return problems.from_clients(clients, module=module, objective=binary, **options)
 
 
 def loss_of(module, text):
@@ -96,11 +81,7 @@ def test_texts_in_every_form_have_the_loss_of_the_module(form):
     problem = make(*map(form, TEXTS), module=module)
     module.eval()
     losses = torch.stack([loss_of(module, text) for text in TEXTS])
-    close(
-        problem.metrics(problem.w0, problem)["f"],
-        losses.mean(),
-        1e-6,
-    )
+    close(problem.metrics(problem.w0, problem)["f"], losses.mean(), 1e-6)
 
 
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
@@ -114,11 +95,7 @@ def test_methods_train_it_and_the_module_takes_the_result(engine):
     assert curve[-1] < 0.8 * curve[0]
     trace.load_into(module)
     module.eval()
-    close(
-        loss_of(module, FIRST),
-        torch.tensor(curve[-1]).float(),
-        1e-6,
-    )
+    close(loss_of(module, FIRST), torch.tensor(curve[-1]).float(), 1e-6)
 
 
 AGED = {**FIRST, "age": FIRST["labels"]}
@@ -160,13 +137,7 @@ class Scaled(nn.Module):
         return z
 
 
-X = torch.tensor(
-    [
-        [1.0, 0.0],
-        [0.0, 1.0],
-        [1.0, 1.0],
-    ]
-)
+X = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 MASK = torch.tensor([1, 0, 2])
 Y = torch.zeros(3)
 
@@ -175,15 +146,7 @@ def scaled(*clients):
     """The loss of each client."""
     problem = problems.from_clients(clients, module=Scaled(), objective=square)
     batches = [plain_client(problem, client) for client in range(len(clients))]
-    return [
-        float(
-            problem.losses(
-                problem.w0,
-                batch,
-            )
-        )
-        for batch in batches
-    ]
+    return [float(problem.losses(problem.w0, batch)) for batch in batches]
 
 
 def masked(mask):
@@ -193,20 +156,13 @@ def masked(mask):
 MASKS = [
     (MASK, MASK * 2.0, [5 / 3, 20 / 3]),
     (MASK * 0.5, MASK, [5 / 12, 5 / 3]),
-    (
-        MASK.byte(),
-        MASK + 3,
-        [5 / 3, 77 / 3],
-    ),
+    (MASK.byte(), MASK + 3, [5 / 3, 77 / 3]),
 ]
 
 
 @pytest.mark.parametrize(("mask", "next_mask", "losses"), MASKS)
 def test_an_input_keeps_its_numbers_whatever_the_first_client_holds(mask, next_mask, losses):
-    assert scaled(
-        masked(mask),
-        masked(next_mask),
-    ) == pytest.approx(losses)
+    assert scaled(masked(mask), masked(next_mask)) == pytest.approx(losses)
 
 
 OTHER_MASKS = [
@@ -228,15 +184,8 @@ def test_inputs_of_whole_numbers_alone_stay_whole():
             return (super().forward(left) + super().forward(right)).sum((1, 2))
 
     ids = torch.tensor([[1, 2]])
-    clients = [
-        ((ids, ids), Y[:1]),
-        ((ids.float(), ids), Y[:1]),
-    ]
-    problem = problems.from_clients(
-        clients,
-        module=Sum(3, 1),
-        objective=square,
-    )
+    clients = [((ids, ids), Y[:1]), ((ids.float(), ids), Y[:1])]
+    problem = problems.from_clients(clients, module=Sum(3, 1), objective=square)
     assert problem.data[0].tolist() == [[1, 2, 1, 2]] * 2
 
 

@@ -33,12 +33,7 @@ SIMPLEX = Simplex(1.5)
 def inputs(count, dim=DIM, dtype=torch.float64):
     """Vectors of scales 1e-12 to 1e12, some sparse, some with ties, and the zero vector."""
     g = generator()
-    x = torch.randn(
-        count,
-        dim,
-        generator=g,
-        dtype=dtype,
-    )
+    x = torch.randn(count, dim, generator=g, dtype=dtype)
     x[::3] = x[::3].round()
     x[::2] *= torch.rand(x[::2].shape, generator=g) < 0.5
     scale = 10.0 ** torch.randint(-12, 13, (count, 1), generator=g)
@@ -49,12 +44,7 @@ def inputs(count, dim=DIM, dtype=torch.float64):
 @every_set
 @pytest.mark.parametrize(
     "dtype",
-    [
-        torch.float16,
-        torch.bfloat16,
-        torch.float32,
-        torch.float64,
-    ],
+    [torch.float16, torch.bfloat16, torch.float32, torch.float64],
 )
 def test_the_dtype_stays(convex_set, dtype):
     x = torch.linspace(-2, 2, DIM, dtype=dtype)
@@ -65,25 +55,14 @@ def test_the_dtype_stays(convex_set, dtype):
 
 
 @every_set
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        torch.float32,
-        torch.float64,
-    ],
-)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_vmap_is_the_loop(convex_set, dtype):
     x = inputs(50, dtype=dtype)
     for name in ("project", "lmo", "contains", "gauge"):
         method = getattr(convex_set, name, None)
         if method is not None:
             looped = torch.stack([method(v) for v in x])
-            torch.testing.assert_close(
-                vmap(method)(x),
-                looped,
-                rtol=1e-6,
-                atol=1e-8,
-            )
+            torch.testing.assert_close(vmap(method)(x), looped, rtol=1e-6, atol=1e-8)
 
 
 @every_set
@@ -92,12 +71,7 @@ def test_float32_does_not_overflow(convex_set):
     p = convex_set.project(x)
     assert convex_set.contains(p)
     exact = convex_set.project(x.double())
-    torch.testing.assert_close(
-        p.double(),
-        exact,
-        rtol=1e-6,
-        atol=1e-7,
-    )
+    torch.testing.assert_close(p.double(), exact, rtol=1e-6, atol=1e-7)
     tiny = torch.tensor([1e-44, 0, 0, 0, 0, 0])
     assert convex_set.lmo(tiny)[0] < convex_set.lmo(-tiny)[0]
 
@@ -211,15 +185,7 @@ def test_the_wire_carries_extreme_points_in_so_many_bits(convex_set, dim, bits):
         close(wire.decode(wire.encode(s), s), s, 1e-14)
 
 
-@pytest.mark.parametrize(
-    "convex_set",
-    [
-        L1,
-        SIMPLEX,
-        Box(1.0),
-        NuclearBall(1.0, 2, 3),
-    ],
-)
+@pytest.mark.parametrize("convex_set", [L1, SIMPLEX, Box(1.0), NuclearBall(1.0, 2, 3)])
 def test_the_wire_of_extreme_points_carries_nothing_else(convex_set):
     wire = convex_set.wire(DIM)
     x = double(

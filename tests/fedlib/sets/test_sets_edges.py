@@ -40,11 +40,7 @@ every_dtype = pytest.mark.parametrize("dtype", POWERS)
 def vectors(draw, dim, dtype):
     """A vector of any scale that the dtype has: zeros, ties, single entries or normal ones."""
     power = draw(st.integers(*POWERS[dtype]))
-    ties = st.lists(
-        st.integers(-2, 2).map(float),
-        min_size=dim,
-        max_size=dim,
-    )
+    ties = st.lists(st.integers(-2, 2).map(float), min_size=dim, max_size=dim)
     normal_entries = st.integers(0, 999).map(lambda seed: normal(dim, seed=seed).tolist())
     single = st.integers(0, dim - 1).map(lambda k: torch.eye(dim)[k].tolist())
     entries = double(*draw(st.one_of(ties, normal_entries, single)))
@@ -133,13 +129,7 @@ def test_projections_onto_infinite_boxes_map():
     assert vmap(box.contains)(x.abs()).all()
 
 
-@pytest.mark.parametrize(
-    "box",
-    [
-        Box(0.0, math.inf),
-        Box(-math.inf, math.inf),
-    ],
-)
+@pytest.mark.parametrize("box", [Box(0.0, math.inf), Box(-math.inf, math.inf)])
 def test_infinity_lies_in_no_box(box):
     assert not box.contains(torch.tensor([1.0, math.inf]))
     assert box.contains(torch.tensor([1.0, 3e38]))
@@ -190,21 +180,10 @@ def test_the_largest_box_of_a_dtype():
 
 
 @pytest.mark.parametrize("dim", [100, 10_000, 200_000])
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        torch.float32,
-        torch.bfloat16,
-    ],
-)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(
     "convex_set",
-    [
-        Ball(1.0),
-        L1Ball(10.0),
-        Simplex(3.0),
-        Box(0.1),
-    ],
+    [Ball(1.0), L1Ball(10.0), Simplex(3.0), Box(0.1)],
 )
 def test_large_models_stay_in_their_sets(dim, dtype, convex_set):
     x = torch.randn(dim, generator=generator(1)).to(dtype)
@@ -226,13 +205,7 @@ def simplex_by_fractions(x, radius):
     return double(*(float(max(value - theta, 0)) for value in numbers))
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        torch.float32,
-        torch.float64,
-    ],
-)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("radius", [1e-30, 0.1, 3.0, 1e30])
 def test_entries_far_below_the_largest_do_not_add_up(radius, dtype):
     """Many entries just above -radius: rounding of theta counts once for each of them."""

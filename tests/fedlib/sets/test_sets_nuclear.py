@@ -10,11 +10,7 @@ from tests.helpers.expect import refuses
 from tests.helpers.problems import double
 from tests.helpers.randoms import normal
 
-ROUNDING = {
-    torch.float32: 1e-4,
-    torch.float64: 1e-9,
-    torch.bfloat16: 2e-2,
-}
+ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-9, torch.bfloat16: 2e-2}
 
 
 def attained(A, steps=40):
@@ -30,12 +26,7 @@ def largest_singular_value(A):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
     ("m", "n", "rank"),
-    [
-        (90, 70, 70),
-        (70, 90, 3),
-        (60, 60, 1),
-        (120, 50, 50),
-    ],
+    [(90, 70, 70), (70, 90, 3), (60, 60, 1), (120, 50, 50)],
 )
 def test_iterative_oracles_are_close(m, n, rank, seed):
     ball = NuclearBall(1.0, m, n)
@@ -65,13 +56,7 @@ def cancelling_rows():
     return A
 
 
-@pytest.mark.parametrize(
-    "A",
-    [
-        dominant_block(),
-        cancelling_rows(),
-    ],
-)
+@pytest.mark.parametrize("A", [dominant_block(), cancelling_rows()])
 def test_the_start_is_not_caught_in_a_part_of_the_matrix(A):
     assert attained(A, 10) == pytest.approx(largest_singular_value(A), rel=1e-10)
 
@@ -96,13 +81,7 @@ def hidden(m, n, further):
 
 @pytest.mark.parametrize("further", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("dtype", ROUNDING)
-@pytest.mark.parametrize(
-    "shape",
-    [
-        (60, 60),
-        (300, 45),
-    ],
-)
+@pytest.mark.parametrize("shape", [(60, 60), (300, 45)])
 def test_no_matrix_hides_from_the_start(shape, dtype, further):
     for A in (hidden(*shape, further), hidden(*shape, further).mT):
         A = A.to(dtype).contiguous()
@@ -120,12 +99,7 @@ def test_matrices_of_all_sizes_are_projected(size):
     x = torch.tensor([3.0 * size, 0.0, 0.0, 2.5 * size])
     expected = torch.tensor([0.75, 0.0, 0.0, 0.25]) * size
     nearest = NuclearBall(size, 2, 2).project(x)
-    torch.testing.assert_close(
-        nearest,
-        expected,
-        rtol=1e-6,
-        atol=0,
-    )
+    torch.testing.assert_close(nearest, expected, rtol=1e-6, atol=0)
 
 
 def test_the_singular_values_of_a_huge_matrix_do_not_overflow():

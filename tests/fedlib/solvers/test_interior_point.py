@@ -18,12 +18,7 @@ def instances(seed, M):
     rng = generator(seed)
 
     def normal(*shape):
-        return torch.randn(
-            COUNT,
-            *shape,
-            generator=rng,
-            dtype=torch.float64,
-        )
+        return torch.randn(COUNT, *shape, generator=rng, dtype=torch.float64)
 
     return {
         "objective": normal(DIM),
@@ -112,12 +107,7 @@ def test_lemma_1_on_all_branches():
     p["curvature"] = torch.ones(COUNT).double()
     _, nu, _ = solve(p)
     printed, branches = printed_multiplier(p)
-    torch.testing.assert_close(
-        nu[:, 0],
-        printed,
-        atol=1e-12,
-        rtol=1e-12,
-    )
+    torch.testing.assert_close(nu[:, 0], printed, atol=1e-12, rtol=1e-12)
     assert all(members.sum() >= 10 for members in branches)
 
 
@@ -132,12 +122,7 @@ def test_one_constraint_against_bisection(with_objective):
         atol=1e-10,
         rtol=1e-10,
     )
-    torch.testing.assert_close(
-        slack,
-        excess(p, w).clamp(min=0),
-        atol=1e-12,
-        rtol=1e-12,
-    )
+    torch.testing.assert_close(slack, excess(p, w).clamp(min=0), atol=1e-12, rtol=1e-12)
     assert (nu >= 0).all()
     assert (nu[:, 0] <= p["penalty"]).all()
     assert 0.1 < (slack > 1e-9).double().mean() < 0.9
@@ -156,11 +141,7 @@ def test_several_constraints_leave_no_duality_gap(M):
     assert ((nu > 0).sum(1) > 1).sum() > 5  # really several at once
 
 
-EDGE = {
-    "tau": 0.5,
-    "penalty": 10.0,
-    "curvature": 1.0,
-}
+EDGE = {"tau": 0.5, "penalty": 10.0, "curvature": 1.0}
 B = double([1.0, -2.0, 0.5])
 
 
@@ -201,10 +182,7 @@ def test_without_constraints_it_is_the_minimizer_of_the_objective():
 
 @pytest.mark.parametrize(
     ("dtype", "most"),
-    [
-        (torch.float64, 1e-8),
-        (torch.float32, 2e-5),
-    ],
+    [(torch.float64, 1e-8), (torch.float32, 2e-5)],
 )
 def test_runs_together_keep_the_digits_of_a_small_slack(dtype, most):
     """Norms of 100,000 entries cancel where a constraint is just fulfilled."""

@@ -29,12 +29,7 @@ WORK = {
 def torch_adam(start, gradients, lr=0.05, betas=(0.7, 0.9)):
     """The points after every step of torch's optimizer, which is told the gradients."""
     u = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam(
-        [u],
-        lr=lr,
-        betas=betas,
-        foreach=False,
-    )
+    optimizer = torch.optim.Adam([u], lr=lr, betas=betas, foreach=False)
     for gradient in gradients:
         u.grad = gradient(u.detach())
         optimizer.step()
@@ -43,19 +38,9 @@ def torch_adam(start, gradients, lr=0.05, betas=(0.7, 0.9)):
 
 @pytest.mark.parametrize(
     ("dtype", "tol"),
-    [
-        (torch.float32, 1e-6),
-        (torch.float64, 1e-12),
-    ],
+    [(torch.float32, 1e-6), (torch.float64, 1e-12)],
 )
-@pytest.mark.parametrize(
-    "betas",
-    [
-        (0.9, 0.999),
-        (0.0, 0.5),
-        (0.5, 0.0),
-    ],
-)
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.0, 0.5), (0.5, 0.0)])
 def test_every_step_is_that_of_torch(dtype, tol, betas):
     start, *shift = numbers(21, 7).to(dtype)
     scale = (10.0 ** torch.arange(-4, 3)).to(dtype)  # gradients of very different sizes
@@ -67,12 +52,7 @@ def test_every_step_is_that_of_torch(dtype, tol, betas):
     expected = torch_adam(start, gradients, 0.03, betas)
     for steps, point in enumerate(expected, start=1):
         u = Adam(betas)(start, gradient, steps, 0.03)
-        torch.testing.assert_close(
-            u,
-            point,
-            atol=tol,
-            rtol=tol,
-        )
+        torch.testing.assert_close(u, point, atol=tol, rtol=tol)
     assert (point - start).abs().min() > 0.01
 
 
@@ -89,27 +69,14 @@ def client_batches(draw):
 
 def end(w, lam, batches, first_gradient=None):
     """Where a client ends: torch's Adam on the weighted quadratics, batch after batch."""
-    gradients = [
-        partial(
-            weighted_gradient,
-            rows=rows,
-            lam=lam,
-        )
-        for rows in batches
-    ]
+    gradients = [partial(weighted_gradient, rows=rows, lam=lam) for rows in batches]
     if first_gradient is not None:
         gradients.insert(0, lambda _: first_gradient)
     *_, u = torch_adam(w, gradients)
     return u
 
 
-@pytest.mark.parametrize(
-    ("shared_batch", "count"),
-    [
-        (False, 3),
-        (True, 1),
-    ],
-)
+@pytest.mark.parametrize(("shared_batch", "count"), [(False, 3), (True, 1)])
 def test_rounds_of_fedcmoo_by_hand(shared_batch, count):
     """The first gradients are made of `count` batches."""
     method = fl.FedCMOO(
@@ -132,11 +99,7 @@ def test_rounds_of_fedcmoo_by_hand(shared_batch, count):
 
 
 def test_moments_start_anew_in_every_round():
-    problem = objectives(
-        tasks=1,
-        clients=3,
-        spread=0.2,
-    )
+    problem = objectives(tasks=1, clients=3, spread=0.2)
     method = fl.FedCMOO(
         lr=0.05,
         local_steps=1,
@@ -152,13 +115,7 @@ def test_moments_start_anew_in_every_round():
         close(state.w, u)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        fl.FedSGM,
-        partial(fl.PenaltyFedAvg, rho=2.0),
-    ],
-)
+@pytest.mark.parametrize("make", [fl.FedSGM, partial(fl.PenaltyFedAvg, rho=2.0)])
 def test_with_a_constraint_the_first_step_is_that_of_adam_too(make):
     problem = quadratics(torch.tensor([[1.0, -3.0]] * 4), torch.zeros(4, 2), level=9.0)
     method = make(
@@ -179,11 +136,7 @@ def test_plain_steps_by_hand():
 
 
 def test_a_run_of_plain_steps_has_the_key_that_it_had_before_there_were_others():
-    method = fl.FedAvg(
-        lr=0.1,
-        local_steps=2,
-        participants=2,
-    )
+    method = fl.FedAvg(lr=0.1, local_steps=2, participants=2)
     key = {
         "type": "FedAvg",
         "lr": 0.1,

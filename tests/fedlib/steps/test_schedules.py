@@ -62,12 +62,7 @@ def test_the_fourth_step(schedule, share, eta, growth):
 
 @pytest.mark.parametrize(
     "schedule",
-    [
-        Convex(),
-        Nonconvex(8),
-        Stochastic(),
-        Fixed(0.3, 0.6),
-    ],
+    [Convex(), Nonconvex(8), Stochastic(), Fixed(0.3, 0.6)],
 )
 def test_all_clients_are_the_default_share(schedule):
     assert schedule.eta(FOURTH) == schedule.eta(FOURTH, 1.0)

@@ -14,11 +14,7 @@ from tests.helpers.divided import ALL, FREE, NORM, B, J, L, by_name, general, ta
 
 
 def sent_by(method, problem):
-    return messages(
-        method,
-        Vectorized(problem),
-        seeded(0, "rounds"),
-    )
+    return messages(method, Vectorized(problem), seeded(0, "rounds"))
 
 
 @pytest.mark.parametrize("method", ALL, **by_name)
@@ -36,24 +32,9 @@ def test_the_messages_of_a_round_are_those_of_the_table(method, head):
     table = [("server", name, L * J + J * width, B) for name, width in features.items()]
     table += [(sender, receiver, B * J, 0) for sender, receiver in pairs]
     table += [(name, "server", J * width, 0) for name, width in features.items()]
-    table.append(
-        (
-            f"client {head}",
-            "server",
-            L * J + (method is NORM),
-            0,
-        )
-    )
+    table.append((f"client {head}", "server", L * J + (method is NORM), 0))
     sent = sent_by(replace(method, head=head), task(5))
-    assert [
-        (
-            m.sender,
-            m.receiver,
-            m.floats,
-            m.indices,
-        )
-        for m in sent
-    ] == table
+    assert [(m.sender, m.receiver, m.floats, m.indices) for m in sent] == table
     assert all(m.bits == 32 * (m.floats + m.indices) for m in sent)
 
 
@@ -83,10 +64,7 @@ def test_nothing_of_another_client_enters_what_a_client_sends_to_others(method):
     problem = task(3)
     draw = method.draw(problem, seeded(0, "rounds"))
     X, *columns = problem.data
-    clean = replace(
-        problem,
-        data=(X.double(), *columns),
-    )
+    clean = replace(problem, data=(X.double(), *columns))
     X = X.double()
     X[:, clean.composite.features.parts[1]] = torch.nan
     poisoned = clean.with_tensors({"data": (X, *columns)})
@@ -99,12 +77,7 @@ def test_nothing_of_another_client_enters_what_a_client_sends_to_others(method):
         from_others = content == "embeddings" and sender != "client 2"
         if from_server or from_others:
             tensors_of_poisoned = seen[sender, receiver, content]
-            torch.testing.assert_close(
-                tensors_of_poisoned,
-                tensors,
-                atol=0,
-                rtol=0,
-            )
+            torch.testing.assert_close(tensors_of_poisoned, tensors, atol=0, rtol=0)
     (embeddings,) = seen["client 2", "client 1", "embeddings"]
     assert embeddings.isnan().all()
 
@@ -116,10 +89,7 @@ def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
     party = problem.party(2, samples)
     number, block, (labels,) = (getattr(party, f.name) for f in fields(party) if f.name != "form")
     assert number == 2
-    assert torch.equal(
-        block,
-        problem.data[0][rows][:, 22:43],
-    )
+    assert torch.equal(block, problem.data[0][rows][:, 22:43])
     assert torch.equal(labels, problem.data[1][rows])
     for f in fields(party.form):  # the form itself holds numbers of features, no data
         value = getattr(party.form, f.name)

@@ -37,12 +37,7 @@ def moved(method, problem, rounds):
     pooled = twin.init(problem)
     for _, draw, state, info in walk(method, problem, rounds, seed=1):
         pooled, twin_info = twin.round(fl.Vectorized(problem), pooled, draw)
-        torch.testing.assert_close(
-            tuple(state),
-            tuple(pooled),
-            atol=1e-12,
-            rtol=1e-11,
-        )
+        torch.testing.assert_close(tuple(state), tuple(pooled), atol=1e-12, rtol=1e-11)
         for key in twin_info.keys() - {"bits_up", "bits_down"}:
             close(info[key], twin_info[key], 1e-8)
     return state
@@ -96,13 +91,7 @@ def test_partition_cuts_and_joins():
     assert [piece.shape[1] for piece in partition.split(x)] == [2, 0, 4, 3]
     assert torch.equal(partition.join(partition.split(x)), x)
     moved = partition.to("meta")
-    assert {
-        p.device.type
-        for p in (
-            *moved.parts,
-            moved.order,
-        )
-    } == {"meta"}
+    assert {p.device.type for p in (*moved.parts, moved.order)} == {"meta"}
 
 
 def test_the_pool_is_all_samples_of_all_clients():
@@ -111,11 +100,7 @@ def test_the_pool_is_all_samples_of_all_clients():
     assert problem.sizes == (300,)
     assert torch.equal(problem.rows[0], source.rows.flatten())
     assert torch.equal(problem.w0, source.w0)
-    padded = replace(
-        source,
-        rows=source.rows.repeat(1, 2),
-        sizes=(100, 100, 100),
-    )
+    padded = replace(source, rows=source.rows.repeat(1, 2), sizes=(100, 100, 100))
     again = vertical_network(padded, clients=2, scale=16.0)
     assert torch.equal(again.rows, problem.rows)
 

@@ -35,12 +35,7 @@ def estimate(
     participants=5,
 ):
     """The estimate for given Jacobians `[n, M, d]`, each client's read from its rows."""
-    problem = objectives(
-        clients=5,
-        rows=1,
-        tasks=3,
-        dim=60,
-    )
+    problem = objectives(clients=5, rows=1, tasks=3, dim=60)
     problem = problem.with_tensors({"data": (jacobians, problem.data[1])})
     noise = gram.draw(participants, 3, shared, generator())
     fed = engine(problem)
@@ -67,13 +62,7 @@ def test_nothing_compressed_is_exact(estimator):
     close(G, TRUE)
 
 
-@pytest.mark.parametrize(
-    "sketch",
-    [
-        LowRank(),
-        Largest(),
-    ],
-)
+@pytest.mark.parametrize("sketch", [LowRank(), Largest()])
 def test_two_ways_are_better_than_one(sketch):
     one_way, _ = estimate(OneWay(sketch))
     two_way, _ = estimate(TwoWay(sketch))
@@ -100,23 +89,12 @@ def test_the_server_draws_a_sketch_after_the_clients():
     assert torch.equal(noise.down, Masked().draw(1, 2, 8, rng)[0])
 
 
-@pytest.mark.parametrize(
-    "gram",
-    [
-        OneWay(Exact()),
-        TwoWay(),
-        MeanOfGrams(),
-    ],
-)
+@pytest.mark.parametrize("gram", [OneWay(Exact()), TwoWay(), MeanOfGrams()])
 def test_only_shared_parameters_count(gram):
     changed = JACOBIANS.clone()
     changed[:, :, 20:] *= 7
     G, _ = estimate(gram, shared=20)
-    G_of_changed, _ = estimate(
-        gram,
-        jacobians=changed,
-        shared=20,
-    )
+    G_of_changed, _ = estimate(gram, jacobians=changed, shared=20)
     close(G, G_of_changed, 1e-13)
 
 

@@ -49,12 +49,7 @@ def test_the_program_against_all_vertices(count):
 def test_gram_matrices_are_never_without_a_solution(count):
     for seed in range(20):
         for dim in (1, count // 2 + 1, 2 * count):
-            G = gram(
-                count,
-                dim=dim,
-                seed=seed,
-                scales=seed % 2 == 1 and dim > count,
-            )
+            G = gram(count, dim=dim, seed=seed, scales=seed % 2 == 1 and dim > count)
             w, _, fallback = Preference()(G, uniform(count, seed=seed))
             assert fallback == 0
             assert_on_simplex(w)
@@ -85,13 +80,7 @@ def test_the_sets_by_hand(first_loss, epsilon, weights):
     assert (mu > epsilon) == (weights[0] == 1.0)
 
 
-@pytest.mark.parametrize(
-    ("dominance", "share"),
-    [
-        (False, 1),
-        (True, 0),
-    ],
-)
+@pytest.mark.parametrize(("dominance", "share"), [(False, 1), (True, 0)])
 def test_dominance_lets_no_loss_rise(dominance, share):
     G = double([4.0, -0.9], [-0.9, 1.0])
     losses = double(1.0, 0.99)
@@ -121,13 +110,7 @@ def test_a_lower_star_ratio_counts_more_losses_among_the_worst():
         ([[2, 2], [-1, 0]], [1, 4], 10, [1 / 3, 2 / 3]),
     ],
 )
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        torch.float32,
-        torch.float64,
-    ],
-)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_constraints_by_hand(gradients, losses, epsilon, weights, dtype):
     H = torch.tensor(gradients, dtype=dtype)
     choice = Preference(epsilon=epsilon)(H @ H.T, torch.tensor(losses, dtype=dtype))

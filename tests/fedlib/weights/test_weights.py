@@ -34,11 +34,7 @@ def shortest_on_some_objectives(G):
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_minimum_norm_weights_against_brute_force(count):
     for seed in range(60):
-        G = gram(
-            count,
-            seed=seed,
-            scales=seed % 2 == 1,
-        ).numpy()
+        G = gram(count, seed=seed, scales=seed % 2 == 1).numpy()
         w = minimum_norm(G)
         scale = np.abs(G).max()
         assert w @ G @ w == pytest.approx(
@@ -49,13 +45,7 @@ def test_minimum_norm_weights_against_brute_force(count):
 
 
 @pytest.mark.parametrize("G", HARD.values(), ids=HARD)
-@pytest.mark.parametrize(
-    "rule",
-    [
-        MinNorm(),
-        FindWeights(),
-    ],
-)
+@pytest.mark.parametrize("rule", [MinNorm(), FindWeights()])
 def test_hard_matrices_give_points_of_the_simplex(rule, G):
     uniform = G.new_full((len(G),), 1 / len(G))
     assert_on_simplex(rule(G, uniform))
@@ -80,11 +70,7 @@ def test_run_to_convergence_findweights_finds_the_optimum(count):
 def test_one_step_of_findweights_is_the_projection():
     G = gram(7)
     w = project_simplex(torch.arange(7.0).double())
-    rule = FindWeights(
-        step=0.3,
-        steps=1,
-        normalize=False,
-    )
+    rule = FindWeights(step=0.3, steps=1, normalize=False)
     close(rule(G, w), project_simplex(w - 0.3 * G @ w), 1e-15)
 
 
@@ -136,14 +122,7 @@ def captured(*problems):
     return make_fx(vmap(answers), tracing_mode="fake")(*flipped)(*problems)
 
 
-@pytest.mark.parametrize(
-    "mapped",
-    [
-        vmap(answers),
-        nested,
-        captured,
-    ],
-)
+@pytest.mark.parametrize("mapped", [vmap(answers), nested, captured])
 def test_maps_and_captured_graphs_give_what_the_loop_gives(mapped):
     looped = [answers(*problem) for problem in zip(*PROBLEMS, strict=True)]
     expected = [torch.stack(results) for results in zip(*looped, strict=True)]
@@ -168,12 +147,7 @@ def test_what_is_not_finite_stays_in_its_own_problem():
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        FindWeights(),
-        MinNorm(),
-        FixedWeights((2.0, 1.0)),
-        Preference(ratios=(2.0, 1.0)),
-    ],
+    [FindWeights(), MinNorm(), FixedWeights((2.0, 1.0)), Preference(ratios=(2.0, 1.0))],
 )
 def test_weights_stay_on_the_device_of_the_matrix(rule):
     meta = torch.device("meta")  # torch joins none of its tensors with one of the CPU

@@ -31,12 +31,7 @@ def test_switching_is_that_of_humancompatible_train():
     hard = fl.FedSGM(
         lr, 1, problem.num_clients, tolerance=0.0, level=LEVELS["np"], switch=fl.Hard()
     )
-    ours = fl.run(
-        hard,
-        problem,
-        rounds=50,
-        progress=False,
-    )
+    ours = fl.run(hard, problem, rounds=50, progress=False)
     w = problem.w0.clone().requires_grad_()
     step = torch.optim.SGD([w], lr=lr)
     dual = theirs.SSG(m=1)

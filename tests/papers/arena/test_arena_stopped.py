@@ -11,11 +11,7 @@ from papers.arena.reference import FAR, Stopped
 
 
 def toy():
-    return problems.quadratics(
-        torch.ones(4, 2),
-        torch.zeros(4, 2),
-        level=0.5,
-    )
+    return problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
 
 
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
@@ -42,17 +38,7 @@ def test_what_does_not_diverge_runs_as_it_is(engine):
 def test_what_diverges_rests_where_it_was():
     method = FedAvg(lr=50.0, local_steps=1, participants=4)
     with pytest.raises(FloatingPointError, match="not finite"):
-        fl.run(
-            method,
-            toy(),
-            rounds=200,
-            progress=False,
-        )
-    stopped = fl.run(
-        Stopped(method),
-        toy(),
-        rounds=200,
-        progress=False,
-    )
+        fl.run(method, toy(), rounds=200, progress=False)
+    stopped = fl.run(Stopped(method), toy(), rounds=200, progress=False)
     assert 1 < stopped.state.w.abs().max() <= FAR
     np.testing.assert_array_equal(stopped.metrics["f"][:, -1], stopped.metrics["f"][:, -2])

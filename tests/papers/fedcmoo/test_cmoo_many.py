@@ -10,15 +10,7 @@ SMALL = {"clients": 3, "alpha": 0.3, "pictures": 90, "test_pictures": 40}
 
 
 def test_the_three_problems_ask_the_same_of_the_same_pictures():
-    problems = {
-        t: many_problem(
-            0,
-            source="stand-in",
-            tasks=t,
-            **SMALL,
-        )
-        for t in SETS
-    }
+    problems = {t: many_problem(0, source="stand-in", tasks=t, **SMALL) for t in SETS}
     assert {t: p.num_objectives for t, p in problems.items()} == SETS
     halved, *further = problems.values()
     for problem in further:

@@ -85,12 +85,7 @@ def plain_errors(H, noises):
     errors = {}
     for name, gram in grams.items():
         errors[f"nrmse_{name}"] = float((gram - G).norm() / G.norm())
-    scales = torch.linspace(
-        0,
-        1.5,
-        15_001,
-        dtype=H.dtype,
-    )
+    scales = torch.linspace(0, 1.5, 15_001, dtype=H.dtype)
     scaled = scales[:, None, None] * mean_gram
     distances = (scaled - G).flatten(1).norm(dim=1)
     errors["nrmse_own_grams_scaled"] = float(distances.min() / G.norm())
@@ -108,12 +103,7 @@ def test_every_error_of_a_gram_matrix_is_that_of_a_plain_computation(engine):
     expected = plain_errors(H, unpacked(draw.chance, TASKS, SHARED))
     assert {*expected} == {*ERRORS}
     for name, error in expected.items():
-        near(
-            float(info[name]),
-            error,
-            rel=1e-6,
-            abs=1e-7,
-        )
+        near(float(info[name]), error, rel=1e-6, abs=1e-7)
     distinct = {round(error, 9) for error in expected.values()}
     assert len(distinct) >= len(ERRORS) - 2
 
@@ -163,23 +153,10 @@ def trained_by_the_method(network, w0, lam, rows, batches):
     """FedCMOO's local training: its first step is made of those of both tasks."""
     w = w0
     for k, unit in enumerate(torch.eye(2)):
-        step = (
-            network.stepped(
-                w0,
-                rows[batches[k]],
-                unit,
-                CMOO.lr,
-            )
-            - w0
-        )
+        step = network.stepped(w0, rows[batches[k]], unit, CMOO.lr) - w0
         w = w + lam[k] * step
     for batch in batches[2:]:
-        w = network.stepped(
-            w,
-            rows[batch],
-            lam,
-            CMOO.lr,
-        )
+        w = network.stepped(w, rows[batch], lam, CMOO.lr)
     return w
 
 
@@ -189,12 +166,7 @@ def trained_alone(network, w0, rows, batches):
     for unit, of_task in zip(torch.eye(2), batches.split(2), strict=True):
         w = w0
         for batch in of_task:
-            w = network.stepped(
-                w,
-                rows[batch],
-                unit,
-                RIVAL.lr,
-            )
+            w = network.stepped(w, rows[batch], unit, RIVAL.lr)
         ends.append(w)
     return torch.stack(ends)
 
@@ -213,12 +185,7 @@ def by_hand(problem, state, lam, draw):
             rows,
             draw.batches[i],
         )
-        alone = trained_alone(
-            network,
-            w0,
-            rows,
-            draw.chance[i],
-        )
+        alone = trained_alone(network, w0, rows, draw.chance[i])
         clients.append((rows, joint, alone))
     deltas = torch.stack([(w0 - alone) / (2 * RIVAL.lr) for _, _, alone in clients])
     mean = deltas.mean(0)[:, :28_515]
@@ -253,12 +220,7 @@ def test_the_gains_are_those_of_networks_trained_by_hand():
     state = probe.init(problem)
     draw = probe.draw(problem, seeded(0, "rounds"))
     reached, info = probe.round(Sequential(problem), state, draw)
-    expected = by_hand(
-        problem,
-        state,
-        reached.weights,
-        draw,
-    )
+    expected = by_hand(problem, state, reached.weights, draw)
     assert expected["method_loss"] > 0
     for name, gain in expected.items():
         near(float(info[name]), gain, abs=2e-5)
@@ -266,10 +228,7 @@ def test_the_gains_are_those_of_networks_trained_by_hand():
 
 @pytest.mark.parametrize(
     ("make", "method", "probe"),
-    [
-        (quadratics, PREF, GramProbe(PREF)),
-        (pictures, CMOO, ProgressProbe(CMOO, RIVAL)),
-    ],
+    [(quadratics, PREF, GramProbe(PREF)), (pictures, CMOO, ProgressProbe(CMOO, RIVAL))],
 )
 def test_a_probe_leaves_the_run_as_it_is(make, method, probe):
     problem = make()

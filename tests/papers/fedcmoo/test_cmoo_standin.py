@@ -61,12 +61,7 @@ def test_no_claim_is_judged_by_stand_ins(name):
     configs = {name: config_of(spec) for name, spec in study.specs(params).items()}
     for claim in study.claims:
         stored = {name: study.payload(name)["config"] for name in claim.all_runs}
-        evidence = Evidence(
-            {},
-            configs,
-            stored,
-            study.changed(params),
-        )
+        evidence = Evidence({}, configs, stored, study.changed(params))
         for outcome in claim.verdicts(evidence).values():
             assert outcome.verdict == "not judged"
             reasons = "problem.stand_in|problem.data 'stand-in'|is not among these"

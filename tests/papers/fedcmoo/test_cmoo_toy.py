@@ -12,12 +12,7 @@ from tests.helpers.problems import double
 
 
 def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary():
-    problem = federation(
-        3,
-        spread=1.0,
-        noise=1.0,
-        rows=3,
-    )
+    problem = federation(3, spread=1.0, noise=1.0, rows=3)
     middle, curvature, front = problem.heldout
     for share in (0.0, 0.3, 1.0):
         lam = double(1 - share, share)
@@ -63,9 +58,5 @@ def test_the_probe_measures_what_autograd_says():
     assert info["error"] < 1e-6
     unit = slope / slope.norm()
     for key, length in (("change", 1e-4), ("change_1", 0.01), ("change_3", 1.0)):
-        near(
-            float(info[key]),
-            float(mu(w - length * unit) - mu(w)),
-            rel=1e-6,
-        )
+        near(float(info[key]), float(mu(w - length * unit) - mu(w)), rel=1e-6)
     assert torch.equal(state.w, problem.w0)

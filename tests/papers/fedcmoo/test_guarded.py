@@ -73,21 +73,11 @@ def test_the_model_is_set_back_where_the_loss_has_grown_by_more_than_the_ratio(e
 
 def test_a_model_that_is_not_finite_is_never_accepted():
     problem = objectives(noise=0.1, rows=4)
-    method = GuardedFedCMOOPref(
-        lr=1e200,
-        local_steps=3,
-        participants=4,
-        **GUARD,
-    )
+    method = GuardedFedCMOOPref(lr=1e200, local_steps=3, participants=4, **GUARD)
     start, reached, info = one_round(method, problem)
     assert info["rejected"] == 1
     assert torch.equal(reached.w, start.w)
-    trace = fl.run(
-        method,
-        problem,
-        rounds=5,
-        progress=False,
-    )
+    trace = fl.run(method, problem, rounds=5, progress=False)
     assert trace.info["rejected"].tolist() == [[1.0] * 5]
     with pytest.raises(fl.Diverged):
         fl.run(

@@ -54,12 +54,7 @@ def three():
 
 
 def test_features_of_three_molecules(three):
-    graphs = molecules.graphs(
-        three,
-        torch.arange(3),
-        NO_TARGETS,
-        size=6,
-    )
+    graphs = molecules.graphs(three, torch.arange(3), NO_TARGETS, size=6)
     assert graphs.real.sum(1).tolist() == [3, 4, 5]
     assert not graphs.atoms[~graphs.real].any()
     cyanide, formaldehyde, methane = graphs.atoms.tolist()
@@ -71,12 +66,7 @@ def test_features_of_three_molecules(three):
 
 
 def test_bonds_and_positions_of_three_molecules(three):
-    graphs = molecules.graphs(
-        three,
-        torch.arange(3),
-        NO_TARGETS,
-        size=6,
-    )
+    graphs = molecules.graphs(three, torch.arange(3), NO_TARGETS, size=6)
     bonds = graphs.bonds[0]
     assert bonds[:3, :3].tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
     assert not bonds[3:].any()
@@ -85,12 +75,7 @@ def test_bonds_and_positions_of_three_molecules(three):
 
 
 def test_edges_are_bonds_and_distances(three):
-    graphs = molecules.graphs(
-        three,
-        torch.tensor([1]),
-        NO_TARGETS,
-        size=4,
-    )
+    graphs = molecules.graphs(three, torch.tensor([1]), NO_TARGETS, size=4)
     positions = graphs.positions[0]
     edges = molecules.edges(graphs.bonds[0], positions)
     assert edges[0, 1, :4].tolist() == [0, 1, 0, 0]  # a double bond
@@ -111,12 +96,7 @@ def test_energies_are_those_of_atomization(three):
 def twelve(three):
     """Every molecule four times, with targets at random."""
     y = normal(3, 11).float()
-    graphs = molecules.graphs(
-        three,
-        torch.arange(3),
-        y,
-        size=6,
-    )
+    graphs = molecules.graphs(three, torch.arange(3), y, size=6)
     return molecules.Graphs(*(torch.cat([tensor] * 4) for tensor in graphs))
 
 
@@ -124,12 +104,7 @@ def predicted(graphs, rows):
     """What the network of the start says of some molecules."""
     w, apply = models.ravel(networks.molecule_network(generator()))
     edges = molecules.edges(graphs.bonds[rows], graphs.positions[rows])
-    outputs = apply(
-        w,
-        graphs.atoms[rows].float(),
-        edges,
-        graphs.real[rows],
-    )
+    outputs = apply(w, graphs.atoms[rows].float(), edges, graphs.real[rows])
     return outputs.squeeze(-1)
 
 
@@ -140,16 +115,8 @@ def test_losses_and_metrics(twelve):
     rows = problem.rows[1]
     errors = predicted(twelve, rows) - twelve.targets[rows]
     losses = problem.losses(problem.w0, batches(problem)[1])
-    near(
-        losses.tolist(),
-        errors.square().mean(0).tolist(),
-        rel=1e-4,
-    )
+    near(losses.tolist(), errors.square().mean(0).tolist(), rel=1e-4)
     values = problem.metrics(problem.w0, problem)
     assert len(values) == 12
     errors = predicted(twelve, slice(None)) - twelve.targets
-    near(
-        float(values["loss_7"]),
-        float(errors[:, 6].square().mean()),
-        rel=1e-4,
-    )
+    near(float(values["loss_7"]), float(errors[:, 6].square().mean()), rel=1e-4)

@@ -80,16 +80,6 @@ def test_message_passing_is_the_plain_computation_and_padding_does_not_matter():
     assert outputs.shape == (4, 11, 1)
     for k, n in enumerate(sizes):
         alone = plain(module, atoms[k, :n], edges[k, :n, :n])
-        assert torch.allclose(
-            outputs[k],
-            alone,
-            rtol=1e-10,
-            atol=1e-12,
-        )
-    wrong = apply(
-        w0,
-        atoms,
-        edges,
-        torch.ones_like(real),
-    )
+        assert torch.allclose(outputs[k], alone, rtol=1e-10, atol=1e-12)
+    wrong = apply(w0, atoms, edges, torch.ones_like(real))
     assert (wrong - outputs).abs().max() > 1e-3  # the test would see a mask that is not used

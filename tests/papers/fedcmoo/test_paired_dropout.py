@@ -42,12 +42,7 @@ def test_coins_fall_anew(w, pictures):
 
 @pytest.fixture(scope="module")
 def plain():
-    return paired_digits(
-        PAIRS,
-        PAIRS,
-        clients=4,
-        evaluate=10,
-    )
+    return paired_digits(PAIRS, PAIRS, clients=4, evaluate=10)
 
 
 def test_the_losses_are_those_of_the_network_with_these_units_off(plain):

@@ -46,12 +46,7 @@ def test_losses_and_metrics_against_torch():
 
 
 def test_copies_stay_with_their_client_and_keep_their_labels():
-    problem = paired_digits(
-        TRAIN,
-        TEST,
-        clients=4,
-        copies=3,
-    )
+    problem = paired_digits(TRAIN, TEST, clients=4, copies=3)
     assert problem.rows.shape == (4, 45)
     assert problem.data[0].shape == (180, 1, 28, 28)
     for rows in problem.rows:
@@ -62,12 +57,7 @@ def test_copies_stay_with_their_client_and_keep_their_labels():
 
 @pytest.mark.parametrize("loss", ["squared", "norm"])
 def test_the_loss_of_the_first_task_may_be_another(loss):
-    problem = paired_digits(
-        TRAIN,
-        TEST,
-        clients=4,
-        kinds=(loss, "nll"),
-    )
+    problem = paired_digits(TRAIN, TEST, clients=4, kinds=(loss, "nll"))
     rows = problem.rows[0]
     outputs = predicted(TRAIN.X[rows])
     error = outputs[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
@@ -82,12 +72,7 @@ def test_the_loss_of_the_first_task_may_be_another(loss):
 @pytest.mark.parametrize("engine", [Vectorized, Sequential, None])
 def test_fedcmoo_runs_on_pairs(engine):
     """Convolutions under vmap, recorded, and in a loop."""
-    problem = paired_digits(
-        TRAIN,
-        TEST,
-        clients=4,
-        evaluate=10,
-    )
+    problem = paired_digits(TRAIN, TEST, clients=4, evaluate=10)
     method = FedCMOO(
         0.1,
         2,
@@ -97,20 +82,10 @@ def test_fedcmoo_runs_on_pairs(engine):
         shared=problem.config["shared"],
     )
 
-    slow = final_model(
-        method,
-        problem,
-        2,
-        engine=Loop,
-    )
+    slow = final_model(method, problem, 2, engine=Loop)
     moved = (slow - problem.w0).norm()
     assert moved > 0.05
-    model = final_model(
-        method,
-        problem,
-        2,
-        engine=engine,
-    )
+    model = final_model(method, problem, 2, engine=engine)
     assert (model - slow).norm() < 1e-5 * moved
 
 
@@ -158,12 +133,7 @@ def test_forty_tasks_against_torch():
 def test_five_groups_against_torch():
     train = labelled(TRAIN)
     test = labelled(TEST)
-    problem = attributes(
-        train,
-        test,
-        groups=GROUPS,
-        clients=4,
-    )
+    problem = attributes(train, test, groups=GROUPS, clients=4)
     assert (problem.dim, problem.num_objectives) == (28_515 + 5 * 408, 5)
     rows = problem.rows[1]
     outputs = outputs_of(problem, train, rows)
@@ -177,11 +147,7 @@ def test_five_groups_against_torch():
     outputs = outputs_of(problem, test, slice(None))
     labels = test.a[:, list(GROUPS[2])].bool()
     right = (outputs[:, 2] > 0) == labels
-    near(
-        float(values["accuracy_3"]),
-        float(right.double().mean()),
-        rel=1e-5,
-    )
+    near(float(values["accuracy_3"]), float(right.double().mean()), rel=1e-5)
 
 
 # ---- real files -----------------------------------------------------------------------------

@@ -30,17 +30,7 @@ def test_constants_by_hand():
     expected = 1 + 2 + 27 / 8
     near(bounds.gram_variance(CASE), expected)
     near(bounds.gram_variance(replace(CASE, sigma_l=0.0), misprint=True), 6.375)
-    near(
-        bounds.gram_variance(
-            replace(
-                CASE,
-                N=1,
-                n=1,
-                n_gram=1,
-            )
-        ),
-        2 + 4,
-    )
+    near(bounds.gram_variance(replace(CASE, N=1, n=1, n_gram=1)), 2 + 4)
     expected = (sqrt(6.375) + 2) ** 2
     near(bounds.gram_constant(CASE), expected)
     near(bounds.gram_constant(CASE, "ours"), 10.375)
@@ -61,11 +51,7 @@ def test_corollary_step_sizes():
     near(rates.eta_c * rates.eta_s * 8, 1 / sqrt(50))
     near(rates.beta, 1 / (4 * sqrt(50)))
     near(bounds.corollary(CASE, "ours").beta, rates.beta / 10.375)
-    refuses(
-        "tau T must be at least 4",
-        bounds.corollary,
-        replace(CASE, tau=1, T=3),
-    )
+    refuses("tau T must be at least 4", bounds.corollary, replace(CASE, tau=1, T=3))
 
 
 def test_projection_is_the_nearest_point():
@@ -92,12 +78,7 @@ def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
         0.7,
     )
     near(np.linalg.norm(g, axis=1), 2.0)
-    y = own.gram_factor(
-        np.broadcast_to(g, (4000, *g.shape)),
-        s,
-        rng,
-        common=common,
-    )
+    y = own.gram_factor(np.broadcast_to(g, (4000, *g.shape)), s, rng, common=common)
     error = y - g.mean(0)
     assert np.abs(error.mean(0)).max() < 0.12
     squares = np.square(error).sum(1)
@@ -107,12 +88,7 @@ def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
 
 def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
     rng = np.random.default_rng(3)
-    problem = own.waves(
-        rng,
-        replace(CASE, L=1.5),
-        3,
-        0.3,
-    )
+    problem = own.waves(rng, replace(CASE, L=1.5), 3, 0.3)
     x = rng.standard_normal((7, 3))
     step = 1e-6
     slopes = []

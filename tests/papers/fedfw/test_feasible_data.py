@@ -44,12 +44,7 @@ def test_generated_rows_have_the_stated_means_and_variances():
     long = [rows for rows in X.split([*sizes]) if len(rows) > 2000]
     means = torch.stack([rows.mean(0) for rows in long])
     centred = torch.cat([rows - rows.mean(0) for rows in long])
-    assert_close(
-        centred.var(0),
-        torch.arange(1, 61) ** -1.2,
-        rtol=0.1,
-        atol=0,
-    )
+    assert_close(centred.var(0), torch.arange(1, 61) ** -1.2, rtol=0.1, atol=0)
     assert means.std(1).max() < 0.05 < means[:, 0].std()  # v_u = B_u (1, ..., 1)
 
 

@@ -56,12 +56,7 @@ def test_nonconvex_bounds_by_hand():
     # P = 26 / 2 + 14 = 27 for p = 1/2 and T = 52
     expected = 5 * 9 / 26 + 1 + 3
     near(theory.nonconvex(CASE, 52, share=0.5), expected)
-    rough = theory.nonconvex(
-        CASE,
-        8,
-        quality=0.5,
-        slip=1.0,
-    )
+    rough = theory.nonconvex(CASE, 8, quality=0.5, slip=1.0)
     near(rough, 2 * (plain + 1))
     mean = theory.nonconvex_at_mean(CASE, 6.0, 8)
     expected = 144 / (16 * 0.5 * 2)
@@ -165,19 +160,9 @@ def test_two_rounds_by_hand(plus):
 
 def test_the_naive_scheme_stays():
     steps = c.schedule("convex", 50, 1.0).eta
-    path = c.naive(
-        TOY,
-        LINE,
-        steps,
-        np.array([[0.0], [0.3]]),
-    )
+    path = c.naive(TOY, LINE, steps, np.array([[0.0], [0.3]]))
     assert np.abs(path[1:]).max() < 1e-15
-    slow = c.naive(
-        TOY,
-        LINE,
-        np.full(20, 0.1),
-        np.array([[0.3]]),
-    )
+    slow = c.naive(TOY, LINE, np.full(20, 0.1), np.array([[0.3]]))
     near(slow[-1, 0, 0], 0.3 * 0.9**20)
 
 

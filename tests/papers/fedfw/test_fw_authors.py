@@ -122,12 +122,7 @@ def by_hand(problem, method, draws):
                     rho = 4 / (s + 7) ** (2 / 3)
                     averages[i] = (1 - rho) * averages[i] + rho * g
                     g = averages[i]
-                v = corner(
-                    problem,
-                    g + lam * (x - w),
-                    method.norm,
-                    method.radius,
-                )
+                v = corner(problem, g + lam * (x - w), method.norm, method.radius)
                 x = (1 - eta) * x + eta * v
             models.append(x)
         w = torch.stack(models).mean(0)
@@ -151,12 +146,7 @@ def test_the_authors_loop_is_the_one_on_lists(net, method):
     state = method.init(problem)
     for draw, w in zip(draws, by_hand(problem, method, draws), strict=True):
         state, _ = method.round(Sequential(problem), state, draw)
-        assert_close(
-            state.w,
-            w,
-            rtol=1e-4,
-            atol=1e-5,
-        )
+        assert_close(state.w, w, rtol=1e-4, atol=1e-5)
 
 
 def test_without_its_changes_the_loop_is_the_papers():
@@ -171,12 +161,7 @@ def test_without_its_changes_the_loop_is_the_papers():
     )
     ours = final_model(plain, problem, 6)
     library = final_model(fl.FedFW(0.1), problem, 6)
-    assert_close(
-        ours,
-        library,
-        rtol=1e-4,
-        atol=1e-5,
-    )
+    assert_close(ours, library, rtol=1e-4, atol=1e-5)
 
 
 def feddr_rows(problem, client, t, chance, published):
@@ -191,12 +176,7 @@ def feddr_rows(problem, client, t, chance, published):
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize(("norm", "order"), [("l2", 2), ("l1", 1)])
 def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
-    method = AuthorsFedDR(
-        norm,
-        0.02,
-        common=published,
-        ordered=published,
-    )
+    method = AuthorsFedDR(norm, 0.02, common=published, ordered=published)
     problem = small(sizes=(70, 80, 130))
     rng = seeded(0, "rounds")
     draws = [method.draw(problem, rng) for _ in range(4)]
@@ -230,10 +210,5 @@ def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
             w = w * 0.02 / length
             scaled += 1
         state, _ = method.round(Sequential(problem), state, draw)
-        assert_close(
-            state.w,
-            w,
-            rtol=1e-4,
-            atol=1e-6,
-        )
+        assert_close(state.w, w, rtol=1e-4, atol=1e-6)
     assert scaled

@@ -37,12 +37,7 @@ PROBLEM = leak_problem(0, name="digits", network=SMALL)
 def test_networks_have_their_size_and_outputs_of_each_picture(net, dim):
     w = net.start(seeded(0, "split"))
     assert w.shape == (dim,)
-    X = uniform(
-        2,
-        net.channels,
-        net.side,
-        net.side,
-    )
+    X = uniform(2, net.channels, net.side, net.side)
     outputs = net(w, X)
     assert outputs.shape == (2, 10)
     assert_close(outputs[:1], net(w, X[:1]))
@@ -84,25 +79,10 @@ def test_the_soft_vertex_tends_to_the_vertex():
 
 def test_the_l1_answer_does_not_let_the_attacker_move():
     exact = Attacker(SMALL, Oracle(fl.L1Ball(10.0)), steps=2)
-    trace = fl.run(
-        exact,
-        PROBLEM,
-        rounds=2,
-        progress=False,
-    )
+    trace = fl.run(exact, PROBLEM, rounds=2, progress=False)
     assert torch.equal(trace.state.w[0], PROBLEM.w0)
-    soft = Attacker(
-        SMALL,
-        Oracle(fl.L1Ball(10.0)),
-        SmoothL1(10.0),
-        steps=2,
-    )
-    trace = fl.run(
-        soft,
-        PROBLEM,
-        rounds=2,
-        progress=False,
-    )
+    soft = Attacker(SMALL, Oracle(fl.L1Ball(10.0)), SmoothL1(10.0), steps=2)
+    trace = fl.run(soft, PROBLEM, rounds=2, progress=False)
     assert not torch.equal(trace.state.w[0], PROBLEM.w0)
     assert trace.metrics["psnr"][0, -1] < 15
 

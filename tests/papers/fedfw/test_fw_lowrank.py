@@ -21,18 +21,8 @@ def test_watching_changes_nothing():
         tasks=5,
         rank=2,
     )
-    plain = fl.run(
-        FedFW(0.1),
-        problem,
-        rounds=5,
-        progress=False,
-    )
-    seen = fl.run(
-        Watched(FedFW(0.1)),
-        problem,
-        rounds=5,
-        progress=False,
-    )
+    plain = fl.run(FedFW(0.1), problem, rounds=5, progress=False)
+    seen = fl.run(Watched(FedFW(0.1)), problem, rounds=5, progress=False)
     assert_close(seen.state.w, plain.state.w)
     assert (seen.info["bits_up"] == plain.info["bits_up"]).all()
     assert seen.info["second"].max() < 1e-5
@@ -45,12 +35,7 @@ def test_watching_changes_nothing():
 )
 def test_messages_of_the_picture_problem(convex_set, most, bits):
     problem = pictures_within(0, convex_set=convex_set, rows=100)
-    trace = fl.run(
-        Watched(FedFW(0.01)),
-        problem,
-        rounds=2,
-        progress=False,
-    )
+    trace = fl.run(Watched(FedFW(0.01)), problem, rounds=2, progress=False)
     assert set(trace.info["most"].flatten()) == set(trace.info["fewest"].flatten()) == {most}
     assert trace.info["bits_up"].mean() == 10 * bits
     assert trace.info["off"].max() == trace.info["wire"].max() == 0

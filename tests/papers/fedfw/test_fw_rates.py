@@ -125,12 +125,7 @@ def test_errors_of_an_oracle_that_are_the_same(inexact, exact):
 def test_a_question_without_noise_gives_fedfw_and_noise_misses_something():
     def trained(method):
         problem = convex_problem(0, **SMALL)
-        return fl.run(
-            method,
-            problem,
-            rounds=6,
-            progress=False,
-        )
+        return fl.run(method, problem, rounds=6, progress=False)
 
     plain = trained(FedFW(0.1))
     silent = trained(NoisyFW(0.1, noise=0.0))

@@ -11,12 +11,7 @@ SIZES = {"pictures": "digits", "rows": 400, "tested": 100, "norm": "l1"}
 
 
 def problem_of(column, **options):
-    return make_problem(
-        0,
-        column=COLUMNS[column],
-        **SIZES,
-        **options,
-    )
+    return make_problem(0, column=COLUMNS[column], **SIZES, **options)
 
 
 def test_problems_have_the_clients_labels_and_balls():
@@ -30,12 +25,7 @@ def test_problems_have_the_clients_labels_and_balls():
 
 
 def test_problems_of_the_published_code_have_its_balls_and_its_test_rows():
-    coded = problem_of(
-        "mclr_pictures_iid",
-        radius=4.0,
-        code=True,
-        tensors=True,
-    )
+    coded = problem_of("mclr_pictures_iid", radius=4.0, code=True, tensors=True)
     assert coded.set == fl.Blocks((fl.L1Ball(4.0),) * 2, (640, 10))
     assert len(coded.heldout[1]) == 100  # a quarter of 400 rows, not the test pictures
 

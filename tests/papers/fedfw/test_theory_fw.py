@@ -44,22 +44,9 @@ def test_the_stochastic_bound_by_hand():
 
 def test_the_corrected_bound_for_some_clients_holds():
     """f(x) = x on [-1, 1] from 1, one client with p = 0.1: the first round mostly does nothing."""
-    tiny = th.Constants(
-        L=1e-9,
-        D=2.0,
-        N=1,
-        lam0=1e-9,
-    )
+    tiny = th.Constants(L=1e-9, D=2.0, N=1, lam0=1e-9)
     expected = 0.1 * 0 + 0.9 * 2  # of F - F* after the first round, whose step is 1
-    assert (
-        theory.convex(
-            tiny,
-            1,
-            share=0.1,
-            start=2.0,
-        )
-        >= expected
-    )
+    assert theory.convex(tiny, 1, share=0.1, start=2.0) >= expected
 
 
 @pytest.mark.parametrize(

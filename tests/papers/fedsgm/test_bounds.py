@@ -26,18 +26,9 @@ def test_sigma_bounds_how_far_two_clients_differ_on_the_constraint():
 @pytest.mark.parametrize("local_steps", [1, 3])
 def test_the_staircase_ends_at_the_gap_of_its_lemma(local_steps):
     for version, gamma in (("printed", 2 * local_steps**2), ("ours", 1.5 * local_steps - 1)):
-        planned = stairs(
-            {"method": "stairs", "version": version},
-            12,
-            local_steps,
-        )
+        planned = stairs({"method": "stairs", "version": version}, 12, local_steps)
         problem = planned.spec.problem(0)
-        trace = run(
-            planned.spec.algorithm,
-            problem,
-            rounds=12,
-            progress=False,
-        )
+        trace = run(planned.spec.algorithm, problem, rounds=12, progress=False)
         output = torch.from_numpy(trace.output[0])
         gap = float(problem.metrics(output, problem)["f_gap"])
         expected = 1 / np.sqrt(12 * local_steps)

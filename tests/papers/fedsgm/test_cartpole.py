@@ -127,11 +127,7 @@ def test_restarts_come_from_the_chance_of_their_step():
 def test_states_costs_and_ends_are_those_of_the_step_function():
     sim = CartPole(environments=4)
     chance = uniform(200, 4, 5)
-    w = linear_policy(
-        (0, 0, 1.0, 0.2),
-        log_std=-0.5,
-        dtype=torch.float64,
-    )
+    w = linear_policy((0, 0, 1.0, 0.2), log_std=-0.5, dtype=torch.float64)
     episodes = sim.episodes(w, chance)
     state = episodes.states[:-1, :, :4]
     time = episodes.states[:-1, :, 4]
@@ -147,12 +143,7 @@ def test_states_costs_and_ends_are_those_of_the_step_function():
 
 
 def test_budgets_of_the_clients():
-    problem = cartpole(
-        3,
-        clients=5,
-        environments=2,
-        evaluation=20,
-    )
+    problem = cartpole(3, clients=5, environments=2, evaluation=20)
     assert problem.dim == 17410
     assert problem.data[0].tolist() == [25.0, 27.5, 30, 32.5, 35]
     assert cartpole(3, clients=1).data[0].tolist() == [30.0]
@@ -160,12 +151,7 @@ def test_budgets_of_the_clients():
 
 
 def test_losses_are_those_of_an_episode():
-    problem = cartpole(
-        3,
-        clients=5,
-        environments=2,
-        evaluation=20,
-    )
+    problem = cartpole(3, clients=5, environments=2, evaluation=20)
     chance = problem.simulator.chance(1, generator())[0]
     batch = Batch((torch.tensor([25.0]), chance), torch.ones(1))
     objective, constraint = problem.losses(problem.w0, batch)

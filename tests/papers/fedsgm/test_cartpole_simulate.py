@@ -91,9 +91,4 @@ def test_its_change_is_the_jacobian_times_the_direction(w, states):
     sim = CartPole()
     v = normal(17410)
     _, expected = jvp(lambda u: sim.policy(u, states), (w,), (v,))
-    assert_close(
-        sim.policy_change(w, v, states),
-        expected,
-        rtol=1e-12,
-        atol=1e-12,
-    )
+    assert_close(sim.policy_change(w, v, states), expected, rtol=1e-12, atol=1e-12)

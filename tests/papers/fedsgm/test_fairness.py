@@ -129,11 +129,7 @@ def test_centralized_steps_take_fresh_batches_for_values_and_gradients(rho):
 def test_a_grid_of_conex_is_refused_where_its_steps_and_duals_do_not_pair():
     study = STUDIES["fairness"]
     words = "fairness: conex_duals must have an entry for each of conex_steps (2), got (*)."
-    refuses(
-        words,
-        study.specs,
-        study.resolve("quick", conex_steps=[0.1, 0.2]),
-    )
+    refuses(words, study.specs, study.resolve("quick", conex_steps=[0.1, 0.2]))
 
 
 def test_figure_7_is_never_judged_on_the_stand_in():

@@ -15,12 +15,7 @@ from tests.helpers.randoms import generator
 
 def test_samples_are_of_distinct_clients_and_uniform():
     values = torch.eye(5, dtype=torch.float64)
-    means = noise.sample_means(
-        values,
-        2,
-        4000,
-        generator(),
-    )
+    means = noise.sample_means(values, 2, 4000, generator())
     assert {*means.flatten().tolist()} == {0.0, 0.5}
     close(means.sum(1), torch.ones(4000).double())
     assert (means.mean(0) - 0.2).abs().max() < 0.02
@@ -41,21 +36,12 @@ def capped_exponential():
 @pytest.mark.parametrize("family", noise.FAMILIES)
 @pytest.mark.parametrize("dim", [1, 4])
 def test_noise_is_centred_and_meets_the_assumption_with_equality(family, dim):
-    x = noise.noise(
-        family,
-        (400, 500),
-        dim,
-        generator(1),
-    )
+    x = noise.noise(family, (400, 500), dim, generator(1))
     assert x.shape == (400, 500, dim)
     assert x.mean((0, 1)).abs().max() < 0.01
     level = x.square().sum(-1)
     if family == "exponential":
-        near(
-            level.clamp(max=1.0).exp().mean(),
-            capped_exponential(),
-            rel=0.01,
-        )
+        near(level.clamp(max=1.0).exp().mean(), capped_exponential(), rel=0.01)
     elif family == "gaussian":
         near(level.mean(), gaussian_level(dim), rel=0.02)
     else:

@@ -12,22 +12,7 @@ def test_without_compressors_it_is_penalty_fedavg():
     ours = CompressedPenalty(**settings, switch=Hard(), rho=2.5)
     library = fl.PenaltyFedAvg(**settings, rho=2.5)
     task = fl.problems.quadratics()
-    trace = fl.run(
-        ours,
-        task,
-        rounds=12,
-        progress=False,
-    )
-    expected = fl.run(
-        library,
-        task,
-        rounds=12,
-        progress=False,
-    )
+    trace = fl.run(ours, task, rounds=12, progress=False)
+    expected = fl.run(library, task, rounds=12, progress=False)
     assert {*trace.info["sigma"].flatten().tolist()} == {0.0, 1.0}
-    assert_close(
-        trace.state.w,
-        expected.state.w,
-        rtol=1e-5,
-        atol=1e-6,
-    )
+    assert_close(trace.state.w, expected.state.w, rtol=1e-5, atol=1e-6)

@@ -14,12 +14,7 @@ def test_the_drift_is_the_distance_of_the_local_models_from_their_mean():
     steps = 5
     settings = {"lr": rate, "local_steps": steps, "participants": 10, "tolerance": 0.1}
     method = DriftingFedSGM(**settings, switch=Hard(), error_feedback=False)
-    trace = fl.run(
-        method,
-        task,
-        rounds=3,
-        progress=False,
-    )
+    trace = fl.run(method, task, rounds=3, progress=False)
     plain = fl.run(
         fl.FedSGM(**settings, error_feedback=False),
         task,

@@ -31,18 +31,9 @@ def test_log_prob_and_kl_are_those_of_torch():
     action = HEAD.sample(old, uniform(50, seed=2))
     p = normal(old)
     q = normal(new)
-    assert torch.allclose(
-        HEAD.log_prob(old, action),
-        p.log_prob(action),
-        rtol=1e-10,
-    )
+    assert torch.allclose(HEAD.log_prob(old, action), p.log_prob(action), rtol=1e-10)
     divergence = torch.distributions.kl_divergence(p, q)
-    assert torch.allclose(
-        HEAD.kl(old, new),
-        divergence,
-        rtol=1e-8,
-        atol=1e-14,
-    )
+    assert torch.allclose(HEAD.kl(old, new), divergence, rtol=1e-8, atol=1e-14)
     assert (HEAD.kl(old, old).abs() < 1e-14).all()
 
 
@@ -55,12 +46,7 @@ def test_quantiles_are_samples():
 
 def test_fisher_is_minus_the_expected_hessian():
     for outputs in outputs_of(4):
-        actions = torch.linspace(
-            -30,
-            30,
-            6001,
-            dtype=torch.float64,
-        )
+        actions = torch.linspace(-30, 30, 6001, dtype=torch.float64)
         weights = 0.01 * HEAD.log_prob(outputs, actions).exp()
         curvature = vmap(hessian(HEAD.log_prob), in_dims=(None, 0))(outputs, actions)
         expected = -(weights[:, None, None] * curvature).sum(0)

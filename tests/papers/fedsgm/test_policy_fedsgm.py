@@ -20,21 +20,11 @@ from papers.fedsgm.cartpole.trpo import (
 from tests.helpers.expect import close, refuses
 from tests.helpers.problems import np_problem
 
-ALGORITHM = PolicyFedSGM(
-    participants=2,
-    tolerance=0.0,
-    switch=fl.Soft(0.2),
-    cg_steps=4,
-)
+ALGORITHM = PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=4)
 
 
 def small():
-    return cartpole(
-        0,
-        clients=3,
-        environments=2,
-        evaluation=4,
-    )
+    return cartpole(0, clients=3, environments=2, evaluation=4)
 
 
 def after_a_round(algorithm, problem):
@@ -81,12 +71,7 @@ def step_by_hand(sim, w, run, A, algorithm):
 def test_a_round_equals_its_lines_done_one_by_one_for_every_client(on_gradient):
     problem = small()
     topk = fl.TopK(0.5)
-    algorithm = replace(
-        ALGORITHM,
-        uplink=topk,
-        downlink=topk,
-        on_gradient=on_gradient,
-    )
+    algorithm = replace(ALGORITHM, uplink=topk, downlink=topk, on_gradient=on_gradient)
     state, _ = after_a_round(algorithm, problem)
     draw = algorithm.draw(problem, seeded(9, "rounds"))
     reached, info = algorithm.round(fl.Vectorized(problem), state, draw)
@@ -130,12 +115,7 @@ def test_a_round_equals_its_lines_done_one_by_one_for_every_client(on_gradient):
     close(reached.w, w + topk(x - w), 2e-3 * largest)
     close(reached.residual, residual, 2e-3 * largest)
     critic = torch.stack(critics).mean(0)
-    assert_close(
-        reached.critics,
-        critic,
-        atol=1e-3,
-        rtol=1e-2,
-    )
+    assert_close(reached.critics, critic, atol=1e-3, rtol=1e-2)
 
 
 def test_bits_are_counted_for_the_value_the_step_the_critics_and_the_policy():
@@ -151,14 +131,6 @@ def test_bits_are_counted_for_the_value_the_step_the_critics_and_the_policy():
 def test_what_does_not_fit_the_problem_is_named():
     refuses("simulated", ALGORITHM.init, np_problem())
     beyond = replace(ALGORITHM, curvature_states=401)
-    refuses(
-        "curvature_states must be at most the 400",
-        beyond.init,
-        small(),
-    )
+    refuses("curvature_states must be at most the 400", beyond.init, small())
     replace(ALGORITHM, curvature_states=400).init(small())
-    refuses(
-        "contractive",
-        replace(ALGORITHM, uplink=fl.RandK(0.1)).init,
-        small(),
-    )
+    refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())

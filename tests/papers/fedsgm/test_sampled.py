@@ -26,12 +26,7 @@ def test_values_and_gradient_by_hand():
 
 @pytest.mark.parametrize(("seed", "rows"), [(0, 1), (1, 1), (2, 1), (0, 6), (4, 6)])
 def test_boxed_norms_keep_their_constants(seed, rows):
-    problem = boxed_norms(
-        seed,
-        clients=5,
-        rows=rows,
-        sigma=0.02,
-    )
+    problem = boxed_norms(seed, clients=5, rows=rows, sigma=0.02)
     solution = problem.heldout[0]
     box = problem.set
     near((problem.w0 - solution).norm().item(), 1.0)

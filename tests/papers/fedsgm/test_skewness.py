@@ -24,15 +24,7 @@ def test_identity_of_appendix_a(seed):
     left = skew_matrix(a, b) - skew_matrix(a.mean(0, True), b.mean(0, True))
     right = skew_matrix(a - a.mean(0), b - b.mean(0))
     close(left, right, 1e-12)
-    assert (
-        not torch.allclose(
-            left,
-            -right,
-            rtol=0,
-            atol=1e-6,
-        )
-        or a.shape[1] == 1
-    )
+    assert not torch.allclose(left, -right, rtol=0, atol=1e-6) or a.shape[1] == 1
 
 
 @pytest.mark.parametrize(("N", "d"), [(3, 2), (4, 50), (50, 4), (1, 3)])

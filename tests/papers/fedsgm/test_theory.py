@@ -137,12 +137,7 @@ def test_theorem_9_by_hand_and_without_noise():
         n=2,
         delta=0.1,
     )
-    rate = theory.theorem_9(
-        s,
-        sigma_xi=1.0,
-        sigma_b=3.0,
-        value_batch=9,
-    )
+    rate = theory.theorem_9(s, sigma_xi=1.0, sigma_b=3.0, value_batch=9)
     effective = 3 * 4 * 4 + 4 * (1 + log(28_000)) + 2 * (8 + 1) * log(14_000)
     near(rate.gamma * 4, effective)
     expected = sqrt(1 / (2 * effective * 100))
@@ -173,10 +168,5 @@ def test_theorem_10_adds_the_curvature():
     root = sqrt(4 * 4 * 2 / 50)
     expected = root + walk + 2 * error
     near(flat.accuracy, expected)
-    corrected = theory.theorem_10(
-        s,
-        0.0,
-        1.0,
-        "corrected",
-    )
+    corrected = theory.theorem_10(s, 0.0, 1.0, "corrected")
     near(corrected.tolerance, flat.accuracy - error)

@@ -34,12 +34,7 @@ def plane(c, r, angle):
 def test_regret_and_mean_gaps_by_hand():
     """One round, weight on the objective: the regret is f_gap, the output is w0."""
     problem = plane(2.0, 3.0, pi)  # w0 = (1, 0), f = 4, f* = 3, g = -1
-    trace = run(
-        FedSGM(0.1, 1, 1, tolerance=0.5),
-        problem,
-        rounds=1,
-        progress=False,
-    )
+    trace = run(FedSGM(0.1, 1, 1, tolerance=0.5), problem, rounds=1, progress=False)
     near(own.regret(trace), np.array([[1.0]]))
     gaps = own.mean_gaps(trace, [problem])
     near(gaps.f_gap, np.array([1.0]))
@@ -52,12 +47,7 @@ def test_play_is_what_run_computes():
     problem = random_norms(1)
     algorithm = FedSGM(0.1, 2, 8, tolerance=0.1)
     states, draws = own.play(algorithm, problem, 5, seed=3)
-    trace = run(
-        algorithm,
-        problem,
-        rounds=5,
-        progress=False,
-    )
+    trace = run(algorithm, problem, rounds=5, progress=False)
     assert len(states) == len(draws) + 1 == 6
     assert torch.equal(states[0].w, problem.w0)
     assert torch.allclose(states[-1].w, trace.state.w[0])
@@ -73,12 +63,7 @@ def test_one_client_is_what_the_library_computes(steps):
         tolerance=0.2,
         switch=Soft(3.0 / 0.2),
     )
-    trace = run(
-        algorithm,
-        problem,
-        rounds=30,
-        progress=False,
-    )
+    trace = run(algorithm, problem, rounds=30, progress=False)
     gap = own.mean_gaps(trace, [problem]).f_gap / 0.2
     near(
         own.one_client(

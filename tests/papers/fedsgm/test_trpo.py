@@ -72,24 +72,12 @@ def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
     b = normal(12, seed=1)
     A = root @ root.T + 0.1 * torch.eye(12)
     x, remaining = c.conjugate_gradient(lambda p: A @ p, b, 12)
-    assert_close(
-        A @ x,
-        b,
-        atol=1e-6,
-        rtol=1e-6,
-    )
+    assert_close(A @ x, b, atol=1e-6, rtol=1e-6)
     close(remaining, b - A @ x, 1e-8)
     early, left = c.conjugate_gradient(lambda p: A @ p, b, 3)
     close(left, b - A @ early, 1e-10)
     assert left.norm() > 1e-3
-    assert (
-        c.conjugate_gradient(
-            lambda p: A @ p,
-            torch.zeros(12).double(),
-            3,
-        )[0].norm()
-        == 0
-    )
+    assert c.conjugate_gradient(lambda p: A @ p, torch.zeros(12).double(), 3)[0].norm() == 0
 
 
 def test_backtracking_takes_the_longest_step_within_the_limit_or_none():

@@ -32,11 +32,7 @@ def test_values_and_gradient_by_hand():
     near(g, 0.25)
     clients = Batch(problem.data, torch.full((2,), 0.5, dtype=torch.float64))
     for weights, expected in (((1.0, 0.0), 0.25), ((0.0, 1.0), 1.0)):
-        slope = problem.gradient(
-            problem.w0,
-            clients,
-            torch.tensor(weights).double(),
-        )
+        slope = problem.gradient(problem.w0, clients, torch.tensor(weights).double())
         near(slope.item(), expected)
 
 

@@ -32,14 +32,7 @@ def config(seeds=5, **algorithm):
 
 
 def outcome(claim, configs, stored, **options):
-    return claim.verdicts(
-        Evidence(
-            N,
-            configs,
-            stored,
-            **options,
-        )
-    )[claim.reading]
+    return claim.verdicts(Evidence(N, configs, stored, **options))[claim.reading]
 
 
 @pytest.mark.parametrize(
@@ -93,42 +86,13 @@ def test_a_stored_run_that_falls_short_of_the_paper_is_not_judged(paper, reason)
 def test_a_claim_on_a_run_in_ill_health_is_not_judged():
     ill = {"run": "loss constant from round 5"}
     reason = "a run of FedAvg is not healthy: loss constant from round 5"
-    result = outcome(
-        claim(),
-        config(),
-        config(),
-        health=ill,
-    )
+    result = outcome(claim(), config(), config(), health=ill)
     assert result.reason == f"not judged, because {reason}"
     meant = claim(needs=Needs(dead=("ru*",)))
-    assert (
-        outcome(
-            meant,
-            config(),
-            config(),
-            health=ill,
-        ).verdict
-        == "reproduced"
-    )
+    assert outcome(meant, config(), config(), health=ill).verdict == "reproduced"
     counted = claim(needs=Needs(exact=True))
-    assert (
-        outcome(
-            counted,
-            config(),
-            config(),
-            health=ill,
-        ).verdict
-        == "reproduced"
-    )
-    assert (
-        outcome(
-            claim(),
-            config(),
-            config(),
-            health={"run": ""},
-        ).verdict
-        == "reproduced"
-    )
+    assert outcome(counted, config(), config(), health=ill).verdict == "reproduced"
+    assert outcome(claim(), config(), config(), health={"run": ""}).verdict == "reproduced"
 
 
 def test_every_reading_is_judged_and_the_claims_own_decides():
@@ -147,23 +111,10 @@ def test_every_reading_is_judged_and_the_claims_own_decides():
 def test_parameters_that_stand_in_no_configuration_are_needs_of_their_own():
     needy = claim(needs=Needs(parameters=("late",)))
     changed = {"late": (0.5, 0.2), "lrs": ((1,), (1, 2))}
-    result = outcome(
-        needy,
-        config(),
-        config(),
-        changed=changed,
-    )
+    result = outcome(needy, config(), config(), changed=changed)
     assert result.reason == "not judged, because late is 0.5, the paper's setting 0.2"
     of_others = {"lrs": (1, 2)}
-    assert (
-        outcome(
-            needy,
-            config(),
-            config(),
-            changed=of_others,
-        ).verdict
-        == "reproduced"
-    )
+    assert outcome(needy, config(), config(), changed=of_others).verdict == "reproduced"
 
 
 def test_a_list_with_the_papers_values_is_no_change():

@@ -15,12 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 #: Parameters of pages, those that a page has.
-SMALL = {
-    "profile": "'quick'",
-    "seeds": "2",
-    "rounds": "3",
-    "settle_rounds": "5",
-}
+SMALL = {"profile": "'quick'", "seeds": "2", "rounds": "3", "settle_rounds": "5"}
 
 
 def line():

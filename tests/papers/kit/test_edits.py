@@ -198,12 +198,7 @@ REPLACED = {
 def test_code_of_ours_that_was_replaced_is_named(name, monkeypatch):
     owner, attribute = REPLACED[name]
     usual = getattr(owner, attribute)
-    monkeypatch.setattr(
-        owner,
-        attribute,
-        lambda *a, **k: usual(*a, **k),
-        raising=False,
-    )
+    monkeypatch.setattr(owner, attribute, lambda *a, **k: usual(*a, **k), raising=False)
     assert {name.rpartition(".")[2] for name in snapshot.replaced()} == {attribute}
     monkeypatch.undo()
     assert snapshot.replaced() == []

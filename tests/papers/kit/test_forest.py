@@ -74,10 +74,7 @@ def test_estimate_interval_bound_and_printed_value_lie_on_one_axis():
 
 @pytest.mark.parametrize(
     ("condition", "ground"),
-    [
-        (of("a") > 1, "=--l:50%>"),
-        (of("a") <= 1, "=--r:50%>"),
-    ],
+    [(of("a") > 1, "=--l:50%>"), (of("a") <= 1, "=--r:50%>")],
 )
 def test_the_ground_is_tinted_where_the_part_holds(condition, ground):
     rows = table({"x": condition}).assign(printed=float("nan"))

@@ -68,12 +68,7 @@ class TestTheIntervalIsThatOfScipy:
 
 class TestWithoutAnInterval:
     def test_equal_values_have_a_point(self):
-        assert mean([3.0, 3.0, 3.0]) == Number(
-            3.0,
-            3.0,
-            3.0,
-            (3.0, 3.0, 3.0),
-        )
+        assert mean([3.0, 3.0, 3.0]) == Number(3.0, 3.0, 3.0, (3.0, 3.0, 3.0))
         assert mean([0.1] * 7).low == mean([0.1] * 7).high
 
     def test_a_single_seed_has_none(self):
@@ -157,28 +152,8 @@ def test_the_papers_value_agrees_within_the_tolerance_and_not_by_a_wide_interval
         rtol=0.1,
     )
     assert value.status(ours) == "differs"
-    assert (
-        value.status(
-            Number(
-                5.0,
-                3.9,
-                5.8,
-                (),
-            )
-        )
-        == "open"
-    )
-    assert (
-        value.status(
-            Number(
-                4.3,
-                3.9,
-                4.7,
-                (),
-            )
-        )
-        == "agrees"
-    )
+    assert value.status(Number(5.0, 3.9, 5.8, ())) == "open"
+    assert value.status(Number(4.3, 3.9, 4.7, ())) == "agrees"
     assert (
         PaperValue(
             "r",
@@ -200,17 +175,7 @@ def test_the_papers_value_agrees_within_the_tolerance_and_not_by_a_wide_interval
         at_most=True,
     )
     assert bound.status(ours) == "agrees"
-    assert (
-        bound.status(
-            Number(
-                5.2,
-                4.2,
-                5.8,
-                (),
-            )
-        )
-        == "differs"
-    )
+    assert bound.status(Number(5.2, 4.2, 5.8, ())) == "differs"
     uncertain = PaperValue(
         "ratio",
         "r",
@@ -220,39 +185,9 @@ def test_the_papers_value_agrees_within_the_tolerance_and_not_by_a_wide_interval
         rtol=0.1,
         spread=0.3,
     )
-    assert (
-        uncertain.status(
-            Number(
-                4.6,
-                4.5,
-                4.9,
-                (),
-            )
-        )
-        == "agrees"
-    )
-    assert (
-        uncertain.status(
-            Number(
-                5.0,
-                4.3,
-                5.7,
-                (),
-            )
-        )
-        == "open"
-    )
-    assert (
-        uncertain.status(
-            Number(
-                5.0,
-                4.4,
-                5.7,
-                (),
-            )
-        )
-        == "differs"
-    )
+    assert uncertain.status(Number(4.6, 4.5, 4.9, ())) == "agrees"
+    assert uncertain.status(Number(5.0, 4.3, 5.7, ())) == "open"
+    assert uncertain.status(Number(5.0, 4.4, 5.7, ())) == "differs"
 
 
 def test_check_prints_one_stable_line(capsys):

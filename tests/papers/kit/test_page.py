@@ -12,18 +12,8 @@ STUDY = STUDIES["np_workshop"]
 
 @pytest.fixture
 def page():
-    small = {
-        "rounds": 4,
-        "seeds": 2,
-        "lrs": [0.1],
-        "betas": [5.0],
-    }
-    return STUDY.open(
-        "quick",
-        settle_rounds=10,
-        device="cpu",
-        **small,
-    )
+    small = {"rounds": 4, "seeds": 2, "lrs": [0.1], "betas": [5.0]}
+    return STUDY.open("quick", settle_rounds=10, device="cpu", **small)
 
 
 def test_parameters_are_attributes_and_seeds_a_count(page):
@@ -47,12 +37,7 @@ def test_a_changed_algorithm_changes_its_run_alone_and_is_said(page, capsys):
 def test_curves_by_a_label_that_no_run_has_are_refused_with_the_nearest(page):
     page.run()
     words = "np_workshop.curves: a label must be one of the study's, got 'swich'; nearest: switch."
-    refuses(
-        words,
-        page.curves,
-        ["swich"],
-        {"switch": None},
-    )
+    refuses(words, page.curves, ["swich"], {"switch": None})
     refuses(
         words,
         page.curves,

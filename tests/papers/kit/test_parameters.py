@@ -115,19 +115,9 @@ def test_in_a_notebook_the_cell_of_parameters_counts_and_what_papermill_adds():
 
 
 def test_a_notes_none_is_its_profiles_value():
-    cell = {
-        "profile": "quick",
-        "instances": None,
-        "horizons": None,
-        "seed": 7,
-    }
+    cell = {"profile": "quick", "instances": None, "horizons": None, "seed": 7}
     declared = {"seed": 0, "instances": (48, 12), "horizons": ([1, 2, 3], [1])}
-    expected = {
-        "profile": "quick",
-        "seed": 7,
-        "instances": 12,
-        "horizons": (1,),
-    }
+    expected = {"profile": "quick", "seed": 7, "instances": 12, "horizons": (1,)}
     settle(cell, **declared)
     assert cell == expected
 
@@ -159,12 +149,7 @@ def test_a_note_refuses_with_the_words_of_a_study(entries, rule):
 
 def test_a_kernel_without_history_takes_no_other_name_for_a_parameter():
     """As nbval runs cells: it stores no history, and earlier cells have set names of their own."""
-    names = {
-        "In": [""],
-        "profile": "quick",
-        "table": {"a": 1},
-        "count": 3,
-    }
+    names = {"In": [""], "profile": "quick", "table": {"a": 1}, "count": 3}
     settle(names, rounds=(100, 30))
     assert names["rounds"] == 30
     with pytest.raises(ValueError, match="got 'Rounds'"):

@@ -99,17 +99,7 @@ def test_a_printed_value_is_compared_like_ours():
     assert rows["printed_place"].tolist()[:2] == ["Table 1; Table 2", "Table 1"]
     assert rows["printed_spread"].tolist()[:2] == pytest.approx([0.1, 0.1])
     assert pd.isna(rows["printed"][2])  # a printed bound is no value
-    with_size = replace(
-        RULE,
-        sizes=(
-            Size(
-                "a.f",
-                7.0,
-                "text",
-                0.2,
-            ),
-        ),
-    )
+    with_size = replace(RULE, sizes=(Size("a.f", 7.0, "text", 0.2),))
     assert table(with_size)["printed"].tolist()[:2] == [3.0, 7.0]
     assert table(with_size)["printed_spread"][1] == pytest.approx(0.2)
 
@@ -188,14 +178,7 @@ def test_numbers_of_the_table_have_six_digits(tmp_path):
 def test_an_interval_that_is_open_at_a_side_stays_so():
     rule = Rule({"x": of("once") < 2})
     claim = Claim("x/C1", "W", "", "", rule, ())
-    numbers = {
-        "once": Number(
-            1.0,
-            float("nan"),
-            float("nan"),
-            (1.0,),
-        )
-    }
+    numbers = {"once": Number(1.0, float("nan"), float("nan"), (1.0,))}
     row = parts.frame(STUDY, claim, {"": rule(numbers)}).iloc[0]
     assert (row["state"], row["estimate"], row["seeds"]) == ("open", 1.0, 1)
     assert pd.isna(row["low"])

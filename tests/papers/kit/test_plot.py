@@ -33,12 +33,7 @@ def test_a_line_and_its_band_share_the_colour():
     def draw(figure):
         ax = figure.subplots()
         ax.set_title("loss")
-        ax.plot(
-            [0, 1, 2],
-            [3.0, np.nan, 1.0],
-            label="ours",
-            color="C1",
-        )
+        ax.plot([0, 1, 2], [3.0, np.nan, 1.0], label="ours", color="C1")
         ax.fill_between(
             [0, 1, 2],
             [2.0, 1.5, 0.5],
@@ -87,12 +82,7 @@ def test_bars_intervals_and_points():
     ends = data[data.kind == "outline"]
     assert values(ends, "x", "y") == [[1, 2.5], [1, 3.25]]
     assert {*ends.series} == {*data[data.kind == "line"].series} == {"ends"}
-    assert values(
-        data[data.series == "dots"],
-        "kind",
-        "x",
-        "y",
-    ) == [
+    assert values(data[data.series == "dots"], "kind", "x", "y") == [
         ["points", 1, 5],
         ["points", 2, 6],
     ]
@@ -147,12 +137,7 @@ def test_means_over_seeds_are_those_of_pandas_where_all_seeds_have_a_number():
 
 def test_a_metric_that_the_frame_has_not_is_refused():
     words = "over_seeds: a metric must be a column of the frame, got 'drift'; known: run, lr, "
-    refuses(
-        words,
-        plot.over_seeds,
-        two_runs(),
-        {"f": "loss", "drift": "drift"},
-    )
+    refuses(words, plot.over_seeds, two_runs(), {"f": "loss", "drift": "drift"})
 
 
 def test_a_grid_has_a_band_in_the_colour_of_each_curve_and_brings_its_frame(monkeypatch):
@@ -162,12 +147,7 @@ def test_a_grid_has_a_band_in_the_colour_of_each_curve_and_brings_its_frame(monk
     means = plot.over_seeds(two_runs(), {"f": "loss"})
     with matplotlib.rc_context():
         plot.theme()
-        grid = sns.relplot(
-            means,
-            hue="run",
-            col="metric",
-            **plot.LINES,
-        )
+        grid = sns.relplot(means, hue="run", col="metric", **plot.LINES)
         plot.levels([grid.axes_dict["loss"]], 0.5, "level")
         plot.finish(grid, log=True, size=(5.0, 3.0))
         plot.show(grid, "curve", alt="Two curves.")

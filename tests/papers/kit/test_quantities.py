@@ -12,12 +12,7 @@ from papers.kit.quantities import Quantities, Query
 from papers.kit.rules import Control, Rule, of, rises
 from tests.helpers.unlabelled import quantities
 
-DEFAULTS = {
-    "method": "SGM",
-    "switch": None,
-    "lr": 0.1,
-    "steps": 1.0,
-}
+DEFAULTS = {"method": "SGM", "switch": None, "lr": 0.1, "steps": 1.0}
 SWITCHES = ("hard", "soft")
 
 
@@ -74,22 +69,10 @@ def test_a_seed_without_a_number_in_a_late_round_has_no_late_value():
 
 
 def test_a_sweep_has_the_runs_that_differ_in_one_label():
-    assert [
-        *kit.sweep(
-            TRACES,
-            DEFAULTS,
-            "lr",
-            switch="soft",
-        )
-    ] == [0.1, 1.0]
+    assert [*kit.sweep(TRACES, DEFAULTS, "lr", switch="soft")] == [0.1, 1.0]
     assert [*kit.sweep(TRACES, DEFAULTS, "switch")] == ["hard", "soft"]
     rows = kit.late(kit.curves(TRACES), "f")
-    swept = kit.along(
-        rows,
-        ["lr"],
-        DEFAULTS,
-        switch="soft",
-    )
+    swept = kit.along(rows, ["lr"], DEFAULTS, switch="soft")
     assert {*swept.index.get_level_values("lr")} == {0.1, 1.0}
     assert {*swept["run"]} == {"soft", "soft_lr1"}
     assert kit.along(rows, ["lr"], DEFAULTS).empty  # every run has a switch, which has no default
@@ -103,14 +86,7 @@ def test_a_sweep_has_the_runs_that_differ_in_one_label():
 
 
 def test_a_label_with_a_value_does_not_vary():
-    assert [
-        *kit.chosen(
-            TRACES,
-            ["switch", "lr"],
-            DEFAULTS,
-            switch="hard",
-        )
-    ] == ["hard"]
+    assert [*kit.chosen(TRACES, ["switch", "lr"], DEFAULTS, switch="hard")] == ["hard"]
     rows = table().rows("f", ["switch", "steps"], switch="soft")
     assert {*rows["switch"]} == {"soft"}
     assert len(rows) == 3
@@ -127,12 +103,7 @@ def test_differences_are_of_the_seeds_that_both_have():
     )
     expected = TRACES["soft_lr1"].late("f")[:3] - TRACES["hard"].late("f")
     np.testing.assert_allclose(apart["f"], expected, rtol=1e-12)
-    assert kit.minus(
-        values,
-        DEFAULTS,
-        {"switch": "soft"},
-        {"switch": "none"},
-    ).empty
+    assert kit.minus(values, DEFAULTS, {"switch": "soft"}, {"switch": "none"}).empty
 
 
 def test_estimates_are_those_of_single_numbers():
@@ -227,12 +198,7 @@ def test_a_label_that_would_be_read_as_another_thing_is_refused(label):
 
 
 def test_names_follow_the_order_of_the_defaults():
-    labels = {
-        "steps": 2.0,
-        "switch": "hard",
-        "feedback": False,
-        "lr": 0.1,
-    }
+    labels = {"steps": 2.0, "switch": "hard", "feedback": False, "lr": 0.1}
     assert kit.name_of(labels, DEFAULTS) == "hard_steps2_no_feedback"
     assert kit.names_of(DEFAULTS, switch=SWITCHES, steps=(1.0, 2.0)) == (
         "hard",

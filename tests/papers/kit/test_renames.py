@@ -43,28 +43,8 @@ def bowl(seed):
 
 def test_a_stored_run_is_found_under_new_names(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    old = Spec(
-        Walk(
-            0.1,
-            2,
-            4,
-            shrink=0.5,
-        ),
-        quadratic,
-        3,
-        (0, 1),
-    )
-    renamed = Spec(
-        Stroll(
-            0.1,
-            2,
-            4,
-            factor=0.5,
-        ),
-        bowl,
-        3,
-        (0, 1),
-    )
+    old = Spec(Walk(0.1, 2, 4, shrink=0.5), quadratic, 3, (0, 1))
+    renamed = Spec(Stroll(0.1, 2, 4, factor=0.5), bowl, 3, (0, 1))
     compute_or_load(
         "toy",
         "full",
@@ -74,33 +54,13 @@ def test_a_stored_run_is_found_under_new_names(monkeypatch, tmp_path):
     )
     assert is_stored("toy", "full", "a", old)
     assert is_stored("toy", "full", "a", renamed)
-    different = Spec(
-        Stroll(
-            0.1,
-            2,
-            4,
-            factor=0.25,
-        ),
-        bowl,
-        3,
-        (0, 1),
-    )
+    different = Spec(Stroll(0.1, 2, 4, factor=0.25), bowl, 3, (0, 1))
     assert not is_stored("toy", "full", "a", different)
 
 
 def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    spec = Spec(
-        Walk(
-            0.1,
-            2,
-            4,
-            shrink=0.5,
-        ),
-        quadratic,
-        3,
-        (0, 1),
-    )
+    spec = Spec(Walk(0.1, 2, 4, shrink=0.5), quadratic, 3, (0, 1))
     profiles = {"quick": {}, "full": {}}
 
     def f_at_the_end(traces, p):
@@ -168,17 +128,7 @@ def test_two_runs_of_one_configuration_get_a_name_each(monkeypatch, tmp_path):
 
 def test_runs_that_differ_in_a_renamed_float_are_one_group():
     specs = {
-        f"f{factor}": Spec(
-            Stroll(
-                0.1,
-                2,
-                4,
-                factor=factor,
-            ),
-            bowl,
-            3,
-            (0, 1),
-        )
+        f"f{factor}": Spec(Stroll(0.1, 2, 4, factor=factor), bowl, 3, (0, 1))
         for factor in (0.5, 1.0)
     }
     assert groups(specs) == [specs]

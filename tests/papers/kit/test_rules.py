@@ -128,23 +128,9 @@ def test_primary_parts_decide(primary, verdict, reason):
 
 
 def test_a_verdict_shows_its_counts():
-    cells = {
-        "one": BAD,
-        "two": GOOD,
-        "three": OPEN,
-        "four": GOOD,
-    }
+    cells = {"one": BAD, "two": GOOD, "three": OPEN, "four": GOOD}
     assert Rule({"x": GOOD, "cells": cells})(N).label == "mixed: 3 hold, 1 fails, 1 open"
-    assert (
-        Rule(
-            {
-                "x": BAD,
-                "y": BAD,
-                "z": OPEN,
-            },
-        )(N).label
-        == "not reproduced: 2 fail, 1 open"
-    )
+    assert Rule({"x": BAD, "y": BAD, "z": OPEN})(N).label == "not reproduced: 2 fail, 1 open"
     assert Rule({"x": GOOD})(N).label == "reproduced: 1 holds"
     assert Rule({"x": OPEN})(N).label == "open: 1 part"
     assert Rule({"x": OPEN, "y": OPEN})(N).label == "open: 2 parts"
@@ -187,34 +173,10 @@ def test_a_part_has_the_value_that_its_condition_compares(condition, value, rela
 
 def test_a_part_has_unit_and_seeds_of_its_numbers():
     assert part_of("", "", of("a") < 2, N).unit == "rounds"
-    assert (
-        part_of(
-            "",
-            "",
-            of("a") < of("b"),
-            N,
-        ).unit
-        == ""
-    )  # of two units none
+    assert part_of("", "", of("a") < of("b"), N).unit == ""  # of two units none
     assert part_of("", "", of("x") < of("y"), N).seeds == 4
-    assert (
-        part_of(
-            "",
-            "",
-            of("c") < 9,
-            N,
-        ).seeds
-        == 0
-    )  # no seed changes it
-    assert (
-        part_of(
-            "",
-            "",
-            any_of(of("a") < 1, of("b") < 1),
-            N,
-        ).value
-        is None
-    )
+    assert part_of("", "", of("c") < 9, N).seeds == 0  # no seed changes it
+    assert part_of("", "", any_of(of("a") < 1, of("b") < 1), N).value is None
 
 
 def test_a_rule_that_no_run_could_break_judges_nothing():
@@ -256,12 +218,7 @@ def test_a_condition_whose_premise_fails_is_open_and_shows_what_it_compares():
 
 
 def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too():
-    numbers = {
-        "soft.f": N["a"],
-        "hard.f": N["c"],
-        "ratio": N["b"],
-        "idle": N["c"],
-    }
+    numbers = {"soft.f": N["a"], "hard.f": N["c"], "ratio": N["b"], "idle": N["c"]}
     stored = quantities(numbers)
     control = Control("hard for soft", {"soft.f": "hard.f"})
     rule = Rule({"f is small": of("soft.f") < 2}, control=control)
@@ -301,14 +258,7 @@ def test_the_size_of_an_effect_has_a_word_of_its_own():
     assert size() == ""
     uncertain = Rule(
         {"x": of("b") > 1},
-        sizes=(
-            Size(
-                "b",
-                3.0,
-                "Table 1",
-                0.5,
-            ),
-        ),
+        sizes=(Size("b", 3.0, "Table 1", 0.5),),
     )(N).size
     assert uncertain.startswith("The printed size lies in our interval: the paper prints 3 ± 0.5")
 

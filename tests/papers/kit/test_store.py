@@ -20,12 +20,7 @@ from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
 from tests.helpers.unlabelled import quantities
 
-SGM = fl.FedSGM(
-    lr=0.3,
-    local_steps=2,
-    participants=10,
-    tolerance=0.05,
-)
+SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
 SPECS = {
     "a": Spec(SGM, np_problem, 6, (0, 1)),
     "b": Spec(
@@ -35,12 +30,7 @@ SPECS = {
         (0, 1),
         keep=("f", "sigma"),
     ),
-    "c": Spec(
-        replace(SGM, local_steps=1),
-        np_problem,
-        6,
-        (0, 1),
-    ),
+    "c": Spec(replace(SGM, local_steps=1), np_problem, 6, (0, 1)),
 }
 
 
@@ -98,12 +88,7 @@ def test_a_curve_that_was_not_kept_makes_it_another_run():
     assert store.is_stored("toy", "full", "b", spec)
     wider = replace(spec, keep=(*spec.keep, "g"))
     assert not store.is_stored("toy", "full", "b", wider)
-    assert not store.is_stored(
-        "toy",
-        "full",
-        "b",
-        replace(spec, keep=("f", "info")),
-    )
+    assert not store.is_stored("toy", "full", "b", replace(spec, keep=("f", "info")))
     assert set(have({"b": wider}, store=True)["b"].metrics) == {"f", "g"}
     assert store.is_stored("toy", "full", "b", wider)
     assert store.is_stored("toy", "full", "b", spec)
@@ -183,12 +168,7 @@ def test_a_missing_file_says_how_to_make_it():
 
 def test_a_results_folder_that_cannot_be_written_to(results):
     results.write_text("a file where the folder should be", encoding="utf-8")
-    refuses(
-        "must be writable*nothing was written",
-        have,
-        store=True,
-        error=OSError,
-    )
+    refuses("must be writable*nothing was written", have, store=True, error=OSError)
 
 
 def test_numbers_round_trip_with_missing_values():
@@ -245,12 +225,7 @@ def test_a_problem_without_a_name_is_never_taken_for_a_stored_one():
     nameless = replace(SPECS["a"], problem=lambda seed: np_problem(seed))
     assert nameless.key() is None
     have({"a": nameless}, store=True)
-    assert not store.is_stored(
-        "toy",
-        "full",
-        "a",
-        nameless,
-    )
+    assert not store.is_stored("toy", "full", "a", nameless)
 
 
 @pytest.mark.parametrize("label", ["seeds", "measure", "f"])

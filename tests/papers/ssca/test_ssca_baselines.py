@@ -35,19 +35,9 @@ def test_momentum_adds_the_last_change(problem, method, plain):
         stepped = final_model(step, replace(task, w0=w), 1)
         v = 0.6 * v + (w - stepped)
         w = w - v
-    ours = method(
-        lr=lr,
-        batch_size=None,
-        ridge=common.RIDGE,
-        beta=0.6,
-    )
+    ours = method(lr=lr, batch_size=None, ridge=common.RIDGE, beta=0.6)
     model = final_model(ours, task, 3)
-    assert_close(
-        model,
-        w,
-        rtol=1e-4,
-        atol=1e-6,
-    )
+    assert_close(model, w, rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_chosen_is_the_best_point_of_its_grid():

@@ -19,12 +19,7 @@ def rng():
 
 def test_averaged_surrogates_by_hand():
     """w^2 and 3 w, first at 1 with weight 1, then at 2 with weight 1/2; tau is 1/2."""
-    start = checks.no_surrogates(
-        runs=1,
-        constraints=1,
-        dim=1,
-        tau=0.5,
-    )
+    start = checks.no_surrogates(runs=1, constraints=1, dim=1, tau=0.5)
     values = np.array([[1.0, 3.0]])
     slopes = np.array([[[2.0], [3.0]]])
     at_start = start.averaged(1.0, POINT, values, slopes)
@@ -33,12 +28,7 @@ def test_averaged_surrogates_by_hand():
     # At 2 the surrogates made at 1 are 1 + 2 + 1 / 2 and 3 + 3 + 1 / 2
     values = np.array([[4.0, 6.0]])
     slopes = np.array([[[4.0], [3.0]]])
-    both = at_start.averaged(
-        0.5,
-        2 * POINT,
-        values,
-        slopes,
-    )
+    both = at_start.averaged(0.5, 2 * POINT, values, slopes)
     near(both.values(2 * POINT), np.array([[7.5 / 2, 12.5 / 2]]))
     program = both.program(c=2.0)
     near(program.a0, both.B[:, 0])

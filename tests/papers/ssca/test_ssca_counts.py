@@ -53,11 +53,7 @@ def test_the_table_of_messages_by_hand():
 def test_messages_are_those_of_the_table_and_others_are_found(monkeypatch):
     wrong = [row.number.value for row in counts.counted() if row.measure == "wrong_messages"]
     assert wrong == [0, 0, 0, 0]
-    monkeypatch.setattr(
-        counts,
-        "messages",
-        lambda *a: messages(*a)[:-1],
-    )
+    monkeypatch.setattr(counts, "messages", lambda *a: messages(*a)[:-1])
     assert counts.wrong_messages("features", limited=False) == 1
     monkeypatch.setattr(counts, "table", lambda *_: Counter())
     assert counts.wrong_messages("features", limited=True) > 1
@@ -71,30 +67,16 @@ def test_messages_are_those_of_the_table_and_others_are_found(monkeypatch):
 
 def test_bits_between_clients_and_to_the_server_are_those_of_the_messages():
     fed = Vectorized(counts.by_features(8))
-    log = messages(
-        counts.algorithm("features", True),
-        fed,
-        seeded(0, "rounds"),
-    )
+    log = messages(counts.algorithm("features", True), fed, seeded(0, "rounds"))
     across = sum(m.floats for m in log if "server" not in (m.sender, m.receiver))
     assert counts.between(counts.CLIENTS, 40, 8) == 32 * across
     params = {"data": "digits", "clients": 4, "hidden": 3}
     task = common.vertical_problem(0, **TINY)
-    method = common.constrained(
-        "features",
-        10,
-        0.6,
-        clients=4,
-    )
+    method = common.constrained("features", 10, 0.6, clients=4)
     log = messages(method, Vectorized(task), seeded(0, "rounds"))
     up = sum(m.floats for m in log if m.receiver == "server")
     down = sum(m.floats + m.indices for m in log if m.sender == "server")
-    assert counts.up_and_down(
-        "features",
-        True,
-        params,
-        40,
-    ) == (32 * up, 32 * down)
+    assert counts.up_and_down("features", True, params, 40) == (32 * up, 32 * down)
     d = common.digits_problem(0, **TINY).dim
     assert counts.up_and_down(
         "samples",

@@ -19,18 +19,8 @@ SIZES = {"data": "digits", "clients": 4, "hidden": 5, "evaluate": 50, "wide": Tr
 def test_one_constraint_is_the_method_with_numbers_in_place_of_lists():
     method = constrained("samples", 10, 0.9, clients=4)
     problem = digits_problem(0, **SIZES)
-    ours = fl.run(
-        OneConstraint(method),
-        problem,
-        rounds=6,
-        progress=False,
-    )
-    alone = fl.run(
-        method,
-        problem,
-        rounds=6,
-        progress=False,
-    )
+    ours = fl.run(OneConstraint(method), problem, rounds=6, progress=False)
+    alone = fl.run(method, problem, rounds=6, progress=False)
     for name in ("nu", "slack"):
         assert ours.info[name].shape == (1, 6)
         np.testing.assert_array_equal(ours.info[name], alone.info[name][:, 0])
@@ -52,11 +42,7 @@ def test_the_whole_cost_is_that_of_all_pictures(plain):
     longer = long_problem(2, also="cost_all", **SIZES)
     assert longer.config["also"] == "cost_all"
     metrics = longer.metrics(w, longer)
-    near(
-        float(metrics.pop("cost_all")),
-        float(problem.mean_losses(w)[0]),
-        rel=1e-12,
-    )
+    near(float(metrics.pop("cost_all")), float(problem.mean_losses(w)[0]), rel=1e-12)
     assert metrics == problem.metrics(w, problem)
 
 
@@ -65,8 +51,4 @@ def test_the_whole_gradient_is_that_of_all_pictures(plain):
     longer = long_problem(2, also="gradient", **SIZES)
     gradient = grad(lambda u: problem.mean_losses(u)[0] + RIDGE * u @ u)(w)
     metrics = longer.metrics(w, longer)
-    near(
-        float(metrics["gradient"]),
-        float(gradient.norm()),
-        rel=1e-10,
-    )
+    near(float(metrics["gradient"]), float(gradient.norm()), rel=1e-10)
