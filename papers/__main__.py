@@ -144,6 +144,7 @@ def carry_out(options: argparse.Namespace) -> int:
     elif options.command == "recheck":
         for name in options.study:
             checks.one_of("recheck", "study", name, papers.STUDIES)
+        checks.positive("recheck", "seconds", options.seconds)
         from papers.kit.reproduce import recheck
 
         return recheck(papers.STUDIES, options.study, options.seconds, options.seed)

@@ -169,12 +169,11 @@ def _arrays(path: Path, entry: Mapping[str, Any]) -> Payload:
     if rows is None:
         raise ValueError(_damaged(file.with_suffix(".parquet"), f"no run {path.stem!r}"))
     names = entry["curves"]
-    metrics, info = tables.curves_at(
-        rows,
-        entry["rounds"],
-        names["metrics"],
-        names["info"],
-    )
+    try:
+        metrics, info = tables.curves_at(rows, entry["rounds"], names["metrics"], names["info"])
+    except (KeyError, ValueError) as error:
+        reason = f"other rows or columns for run {path.stem!r}"
+        raise ValueError(_damaged(file.with_suffix(".parquet"), reason)) from error
     arrays: Payload = {"metrics": metrics, "info": info, **dict.fromkeys(MODELS)}
     for model in entry["models"]:
         models = _models(file.with_suffix(".npz"))

@@ -133,3 +133,9 @@ def test_a_claim_that_is_not_judged_has_its_cost_at_the_papers_scale():
 def client_rounds(spec):
     """How many times a client trains."""
     return spec.rounds * len(spec.seeds) * spec.algorithm.participants
+
+
+@pytest.mark.parametrize("seconds", ["-1", "0", "nan"])
+def test_recheck_needs_some_time(capsys, seconds):
+    assert main(["recheck", "--seconds", seconds]) == 2
+    assert "recheck: seconds must be positive" in capsys.readouterr().err

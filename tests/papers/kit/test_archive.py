@@ -123,6 +123,20 @@ def empty(path):
     path.write_text("{}", "utf-8")
 
 
+def drop_a_row(path):
+    pd.read_parquet(path).iloc[:-1].to_parquet(path)
+
+
+def drop_a_curve(path):
+    pd.read_parquet(path).drop(columns="f").to_parquet(path)
+
+
+def change_a_number(path):
+    table = pd.read_parquet(path)
+    table.loc[0, "f"] += 1
+    table.to_parquet(path)
+
+
 @pytest.mark.parametrize(
     ("spoil", "end", "words"),
     [
@@ -130,6 +144,9 @@ def empty(path):
         (shorten, ".npz", "own.npz must be"),
         (remove, ".parquet", "own.parquet must be whole"),
         (shorten, ".parquet", "own.parquet must be"),
+        (drop_a_row, ".parquet", "own.parquet must agree with own.json, got other rows"),
+        (drop_a_curve, ".parquet", "own.parquet must agree with own.json, got other rows"),
+        (change_a_number, ".parquet", "own.parquet must agree with own.json, got other values"),
         (shorten, ".json", "complete JSON"),
         (empty, ".json", "must agree with its digest"),
     ],
