@@ -20,7 +20,10 @@ Array = NDArray[Any]
 #: Curves of a run: name -> `[S, R]`, an entry for each evaluated round (metrics) or each round.
 Curves = Mapping[str, Array]
 
-SINGLE = 1e-37, 3e38  # sizes that single precision keeps with all its digits
+#: Sizes that single precision keeps with all its digits.
+SMALLEST = 1e-37
+LARGEST = 3e38
+
 EXACT = 22  # 10 to this power, and no higher one, is a number of double precision
 
 
@@ -32,30 +35,38 @@ def six_digits(values: Array) -> Array:
     """
     double = np.asarray(values, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        power = DIGITS - 1 - np.floor(np.log10(np.abs(double)))
-        scale = 10.0 ** np.abs(power)
-        rounded: Array = np.where(
-            power < 0, np.rint(double / scale) * scale, np.rint(double * scale) / scale
-        )
-    inexact = ~(np.abs(power) <= EXACT)
+        magnitude = np.floor(np.log10(np.abs(double)))
+        power = DIGITS - 1 - magnitude
+        distance = np.abs(power)
+        scale = 10.0**distance
+        large = np.rint(double / scale) * scale
+        small = np.rint(double * scale) / scale
+        rounded: Array = np.where(power < 0, large, small)
+    inexact = ~(distance <= EXACT)  # NaN, too
     rounded[inexact] = double[inexact]
-    for index in np.argwhere(inexact & np.isfinite(double) & (double != 0)):
-        rounded[tuple(index)] = significant(float(double[tuple(index)]))
+    has_digits = np.isfinite(double) & (double != 0)
+    for index in zip(*np.nonzero(inexact & has_digits), strict=True):
+        value = float(double[index])
+        rounded[index] = significant(value)
     return rounded
 
 
 def compact(values: Array) -> Array:
     """Numbers of six digits in single precision, or as they are where that would lose digits."""
-    size = np.abs(values[np.isfinite(values)])
-    size = size[size > 0]
-    if size.size and (size.min() < SINGLE[0] or size.max() > SINGLE[1]):
+    sizes = np.abs(values)
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    too_small = sizes < SMALLEST
+    too_large = sizes > LARGEST
+    if np.any(too_small | too_large):
         return values
     return values.astype(np.float32)
 
 
 def exact(values: Array) -> Array:
     """The numbers that `compact` was given."""
-    return six_digits(values) if values.dtype == np.float32 else values
+    if values.dtype == np.float32:
+        return six_digits(values)
+    return values
 
 
 def fingerprint(arrays: Mapping[str, Array]) -> str:
@@ -63,8 +74,10 @@ def fingerprint(arrays: Mapping[str, Array]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         values = np.asarray(arrays[name], dtype="<f8")
-        digest.update(f"{name} {values.shape}".encode())
-        digest.update(np.where(np.isnan(values), np.nan, values).tobytes())
+        heading = f"{name} {values.shape}"
+        one_kind_of_nan = np.where(np.isnan(values), np.nan, values)
+        digest.update(heading.encode())
+        digest.update(one_kind_of_nan.tobytes())
     return digest.hexdigest()
 
 
@@ -83,27 +96,35 @@ def rows_of(
     last_round = rounds[-1]
     if info:
         rounds = np.union1d(rounds, np.arange(last_round))
+    has_metrics = np.isin(rounds, evaluated)
+    has_info = rounds < last_round
+    seed_numbers = np.asarray(seeds, dtype=np.int64)
+    round_numbers = rounds.astype(np.int32)
     columns: dict[str, Array] = {
-        "seed": np.repeat(np.asarray(seeds, dtype=np.int64), len(rounds)),
-        "round": np.tile(rounds.astype(np.int32), len(seeds)),
+        "seed": np.repeat(seed_numbers, len(rounds)),
+        "round": np.tile(round_numbers, len(seeds)),
     }
     for name, values in metrics.items():
-        columns[name] = _spread(values, np.isin(rounds, evaluated))
+        columns[name] = _spread(values, has_metrics)
     for name, values in info.items():
-        columns[info_column(name, metrics)] = _spread(values, rounds < last_round)
+        column = info_column(name, metrics)
+        columns[column] = _spread(values, has_info)
     return columns
 
 
 def _spread(values: Array, has_entry: Array) -> Array:
     """A curve at all rounds of a table, seed after seed, of which some have an entry."""
-    spread = np.full((len(values), len(has_entry)), np.nan)
+    shape = (len(values), len(has_entry))
+    spread = np.full(shape, np.nan)
     spread[:, has_entry] = values
     return spread.ravel()
 
 
 def info_column(name: str, metrics: Iterable[str]) -> str:
     """The column of what a method says of its rounds; apart from a metric of the same name."""
-    return f"{name}_of_round" if name in metrics else name
+    if name in metrics:
+        return f"{name}_of_round"
+    return name
 
 
 def curves_at(
@@ -116,12 +137,18 @@ def curves_at(
     has_info = rounds < evaluated[-1]
 
     def curve(column: str, has_entry: Array) -> Array:
-        return exact(rows[column].to_numpy()[has_entry].reshape(count, -1))
+        entries = rows[column].to_numpy()[has_entry]
+        by_seed = entries.reshape(count, -1)
+        return exact(by_seed)
 
-    return (
-        {name: curve(name, has_metrics) for name in metrics},
-        {name: curve(info_column(name, metrics), has_info) for name in info},
-    )
+    metric_curves = {}
+    for name in metrics:
+        metric_curves[name] = curve(name, has_metrics)
+    info_curves = {}
+    for name in info:
+        column = info_column(name, metrics)
+        info_curves[name] = curve(column, has_info)
+    return metric_curves, info_curves
 
 
 def write(path_or_file: Any, runs: Sequence[Mapping[str, Any]]) -> None:
@@ -133,20 +160,30 @@ def write(path_or_file: Any, runs: Sequence[Mapping[str, Any]]) -> None:
     runs : for each run its `profile`, `run`, `labels` and `rows` (see `rows_of`).
     """
     frames = []
+    labels: dict[str, Any] = {}
     for run in runs:
-        names = {"profile": run["profile"], "run": run["run"]}
-        frames.append(pd.DataFrame({**names, **_floats(run["labels"]), **run["rows"]}))
+        labels_of_run = _floats(run["labels"])
+        labels |= labels_of_run
+        columns = {
+            "profile": run["profile"],
+            "run": run["run"],
+            **labels_of_run,
+            **run["rows"],
+        }
+        frames.append(pd.DataFrame(columns))
     table = pd.concat(frames, ignore_index=True)
-    labels = dict.fromkeys(label for run in runs for label in run["labels"])
     index = ["profile", "run", *labels, "seed", "round"]
-    curves = [*table.columns.drop(index)]
+    curves = list(table.columns.drop(index))
     for column in index:
-        if pd.api.types.infer_dtype(table[column], skipna=True) == "string":
+        kind = pd.api.types.infer_dtype(table[column], skipna=True)
+        if kind == "string":
             words = table[column].dropna().unique()
             table[column] = pd.Categorical(table[column], categories=words)
     for column in curves:
-        table[column] = compact(table[column].to_numpy())
-    table[[*index, *curves]].to_parquet(
+        values = table[column].to_numpy()
+        table[column] = compact(values)
+    in_order = table[[*index, *curves]]
+    in_order.to_parquet(
         path_or_file,
         index=False,
         compression="zstd",
@@ -159,7 +196,11 @@ def write(path_or_file: Any, runs: Sequence[Mapping[str, Any]]) -> None:
 
 def _floats(labels: Mapping[str, Any]) -> dict[str, Any]:
     """Labels with floats in the places of whole numbers."""
-    return {label: float(value) if type(value) is int else value for label, value in labels.items()}
+    with_floats = {}
+    for label, value in labels.items():
+        is_whole = type(value) is int
+        with_floats[label] = float(value) if is_whole else value
+    return with_floats
 
 
 def read(path: Any) -> dict[tuple[str, str], pd.DataFrame]:
