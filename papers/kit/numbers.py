@@ -18,6 +18,7 @@ Ends = tuple[Array, Array]
 
 DIGITS = 6  # that a number is stored with
 LEVEL = 0.95  # of all intervals
+POWER = 0.9  # of a test that has enough seeds
 
 
 def first_minus_last(values: Array) -> Array:
@@ -50,30 +51,32 @@ class Number:
     def text(self, spec: str = ".3g") -> str:
         """`value [low, high] unit`, as tables show it; without brackets where nothing varies."""
         words = f"{self.value:{spec}}"
+        varies = self.low != self.high
         if self.once:
             words += " (one seed)"
-        elif self.low != self.high and not np.isnan(self.low):
+        elif varies and not np.isnan(self.low):
             words += f" [{self.low:{spec}}, {self.high:{spec}}]"
         return f"{words} {self.unit}".rstrip()
 
     @property
     def once(self) -> bool:
         """Whether it was measured on a single seed, which gives no interval."""
-        return len(self.per_seed) == 1 and bool(np.isfinite(self.value) and np.isnan(self.low))
+        if len(self.per_seed) != 1:
+            return False
+        return bool(np.isfinite(self.value) and np.isnan(self.low))
 
     def __rmul__(self, factor: float) -> Number:
+        value = factor * self.value
         low, high = sorted((factor * self.low, factor * self.high))
         per_seed = tuple(factor * x for x in self.per_seed)
-        return Number(factor * self.value, low, high, per_seed)
+        return Number(value, low, high, per_seed)
 
     def __abs__(self) -> Number:
+        value = abs(self.value)
         low, high = sorted((abs(self.low), abs(self.high)))
-        return Number(
-            abs(self.value),
-            0.0 if self.low < 0 < self.high else low,
-            high,
-            (),
-        )
+        if self.low < 0 < self.high:
+            low = 0.0
+        return Number(value, low, high, ())
 
     def meets(self, value: float, spread: float = 0.0) -> bool:
         """Whether a value, or another one as far from it as its spread, lies in the interval."""
@@ -81,25 +84,31 @@ class Number:
 
     def shifted(self, by: float) -> Number:
         """The number with a constant added."""
+        value = self.value + by
+        low = self.low + by
+        high = self.high + by
         per_seed = tuple(x + by for x in self.per_seed)
-        return Number(self.value + by, self.low + by, self.high + by, per_seed)
+        return Number(value, low, high, per_seed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, rounded to six significant digits."""
-        ends = {k: significant(getattr(self, k)) for k in ("value", "low", "high")}
-        return {**ends, "per_seed": [significant(x) for x in self.per_seed], "unit": self.unit}
+        return {
+            "value": significant(self.value),
+            "low": significant(self.low),
+            "high": significant(self.high),
+            "per_seed": [significant(x) for x in self.per_seed],
+            "unit": self.unit,
+        }
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Number:
         """The inverse of `to_json`; `null` is NaN."""
-        stored = [data["value"], data["low"], data["high"], *data["per_seed"]]
-        value, low, high, *per_seed = [np.nan if x is None else x for x in stored]
         return Number(
-            value,
-            low,
-            high,
-            tuple(per_seed),
-            data["unit"],
+            value=_read(data["value"]),
+            low=_read(data["low"]),
+            high=_read(data["high"]),
+            per_seed=tuple(map(_read, data["per_seed"])),
+            unit=data["unit"],
         )
 
 
@@ -115,7 +124,8 @@ def mean(per_seed: ArrayLike, unit: str = "") -> Number:
     Equal values have an interval of no width; a single seed has none, and its ends are NaN.
     """
     x = np.asarray(per_seed, float)
-    return _number(x.mean(), mean_ends(x), x, unit)
+    ends = mean_ends(x)
+    return _number(x.mean(), ends, x, unit)
 
 
 def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
@@ -125,21 +135,22 @@ def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
     """
     x = np.asarray(flags)
     scale = 100.0 if unit == "%" else 1.0
-    ends = scipy.stats.binomtest(int(x.sum()), len(x)).proportion_ci(LEVEL, method="exact")
-    return _number(
-        scale * x.mean(),
-        (scale * ends.low, scale * ends.high),
-        scale * x,
-        unit,
-    )
+    count = int(x.sum())
+    test = scipy.stats.binomtest(count, len(x))
+    interval = test.proportion_ci(LEVEL, method="exact")
+    ends = (scale * interval.low, scale * interval.high)
+    return _number(scale * x.mean(), ends, scale * x, unit)
 
 
 def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     """Ratio of the means of two quantities measured on the same seeds, its interval by pairs."""
     x = np.asarray(a, float)
     y = np.asarray(b, float)
+    ends = ratio_ends(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _number(x.mean() / y.mean(), ratio_ends(x, y), x / y, unit)
+        value = x.mean() / y.mean()
+        per_seed = x / y
+    return _number(value, ends, per_seed, unit)
 
 
 def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
@@ -150,11 +161,17 @@ def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
     if isinstance(values, Number):
         return values
     x = np.asarray(values)
-    return share(x, unit) if x.dtype == bool else mean(x, unit)
+    if x.dtype == bool:
+        return share(x, unit)
+    return mean(x, unit)
 
 
 def _number(value: Any, ends: tuple[Any, Any], per_seed: Any, unit: str) -> Number:
-    low, high = map(float, ends) if np.isfinite(value) else (np.nan, np.nan)
+    """A number of plain floats; without an interval where the value is not finite."""
+    low, high = map(float, ends)
+    if not np.isfinite(value):
+        low = np.nan
+        high = np.nan
     return Number(
         float(value),
         low,
@@ -166,7 +183,14 @@ def _number(value: Any, ends: tuple[Any, Any], per_seed: Any, unit: str) -> Numb
 
 def significant(x: float, digits: int = DIGITS) -> float | None:
     """Rounded to some significant digits; None (JSON's null) if it is not finite."""
-    return float(f"{x:.{digits}g}") if np.isfinite(x) else None
+    if not np.isfinite(x):
+        return None
+    return float(f"{x:.{digits}g}")
+
+
+def _read(stored: float | None) -> float:
+    """The inverse of `significant`."""
+    return np.nan if stored is None else stored
 
 
 def mean_ends(x: Array) -> Ends:
@@ -185,16 +209,20 @@ def ratio_ends(a: Array, b: Array) -> Ends:
     top = a.mean(-1, keepdims=True)
     bottom = b.mean(-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratios = (top / bottom)[..., 0]
-        factor = np.exp(_half(a / top - b / bottom))
-        distance = _half((a - b * (top / bottom)) / bottom)
-        low = np.where(ratios > 0, ratios / factor, ratios - distance)
-        high = np.where(ratios > 0, ratios * factor, ratios + distance)
+        slopes = top / bottom
+        ratios = slopes[..., 0]
+        positive = ratios > 0
+        log_errors = a / top - b / bottom
+        factor = np.exp(_half(log_errors))
+        errors = (a - b * slopes) / bottom
+        distance = _half(errors)
+        low = np.where(positive, ratios / factor, ratios - distance)
+        high = np.where(positive, ratios * factor, ratios + distance)
     return low, high
 
 
-def seeds_for(x: Array, effect: float, power: float = 0.9) -> int:
-    """The number of seeds at which a t test sees an effect with some power.
+def seeds_for(x: Array, effect: float) -> int:
+    """The number of seeds at which a t test sees an effect with 90 % power.
 
     `x` are the values per seed (of a comparison: the paired differences), whose scatter is taken
     for the true one; counts above 100 are met within 2 %. At least 3, also where nothing scatters.
@@ -203,17 +231,21 @@ def seeds_for(x: Array, effect: float, power: float = 0.9) -> int:
     if not scatter or not effect:
         return 3
     size = abs(effect) / scatter
-    of_normal = ((scipy.special.ndtri((1 + LEVEL) / 2) + scipy.special.ndtri(power)) / size) ** 2
+    normal_quantile = scipy.special.ndtri((1 + LEVEL) / 2)
+    power_quantile = scipy.special.ndtri(POWER)
+    of_normal = ((normal_quantile + power_quantile) / size) ** 2
     n = 3
-    while n < of_normal or not _sees(size, n, power):  # Student's t needs more than the normal
+    while n < of_normal or not _sees(size, n):  # Student's t needs more than the normal
         n = max(n + 1, int(1.02 * n))
     return n
 
 
-def _sees(size: float, n: int, power: float) -> bool:
+def _sees(size: float, n: int) -> bool:
     """Whether a t test of n values sees a mean of some size, in units of their scatter."""
     free = n - 1
-    return bool(1 - scipy.special.nctdtr(free, size * np.sqrt(n), _quantile(free)) >= power)
+    center = size * np.sqrt(n)
+    missed = scipy.special.nctdtr(free, center, _quantile(free))
+    return bool(1 - missed >= POWER)
 
 
 def _quantile(free: int) -> Any:
@@ -228,4 +260,5 @@ def _half(x: Array) -> Array:
         return np.full(x.shape[:-1], np.nan)
     with np.errstate(invalid="ignore"):
         half = _quantile(n - 1) * x.std(-1, ddof=1) / np.sqrt(n)
-        return np.where(np.ptp(x, -1) == 0, 0.0, half)
+        equal = np.ptp(x, -1) == 0
+    return np.where(equal, 0.0, half)
