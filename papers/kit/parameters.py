@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any
 
 from fedlib import checks
@@ -27,13 +28,14 @@ def parameters(**declared: tuple[Any, ...]) -> dict[str, Any]:
     >>> parameters(rounds=("rounds T", 100, 5), lr=("step size", 0.1))["profiles"]["quick"]
     {'rounds': 5, 'lr': 0.1}
     """
-    return {
-        "parameters": {name: entry[0] for name, entry in declared.items()},
-        "profiles": {
-            "quick": {name: entry[-1] for name, entry in declared.items()},
-            "full": {name: entry[1] for name, entry in declared.items()},
-        },
-    }
+    meanings = {}
+    quick = {}
+    full = {}
+    for name, entry in declared.items():
+        meanings[name] = entry[0]
+        quick[name] = entry[-1]
+        full[name] = entry[1]
+    return {"parameters": meanings, "profiles": {"quick": quick, "full": full}}
 
 
 def settle(cell: dict[str, Any], /, **declared: Any) -> None:
@@ -60,28 +62,35 @@ def settle(cell: dict[str, Any], /, **declared: Any) -> None:
     checks.one_of("page", "profile", profile, ("full", "quick"))
     cell["profile"] = profile
     for name, declaration in declared.items():
-        entries = declaration if isinstance(declaration, tuple) else (declaration,)
-        full, *others = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
-        quick = others[0] if others else full
-        least: Any = others[1] if len(others) > 1 else 1
-        value = checked("page", name, values.get(name), [full, quick])
+        full, quick, least = of_profiles(declaration)
+        given = values.get(name)
+        value = checked("page", name, given, [full, quick])
         if value is None:
             value = quick if profile == "quick" else full
         check_least(name, value, full, least)
         cell[name] = value
 
 
+def of_profiles(declaration: Any) -> tuple[Any, Any, Any]:
+    """The full and the quick profile's value and the least one, of a declaration of `settle`."""
+    if not isinstance(declaration, tuple):
+        declaration = (declaration,)
+    entries = []
+    for entry in declaration:
+        is_list = isinstance(entry, list)
+        entries.append(tuple(entry) if is_list else entry)
+    full = entries[0]
+    quick = entries[1] if len(entries) > 1 else full
+    least = entries[2] if len(entries) > 2 else 1
+    return full, quick, least
+
+
 def check_least(name: str, value: Any, full: Any, least: int) -> None:
     """Refuse what a page cannot compute with; 0 only where it is the full profile's."""
     if isinstance(full, tuple):
         enough = len({*value}) >= least
-        checks.require(
-            enough,
-            "page",
-            name,
-            f"have at least {least} values",
-            value,
-        )
+        rule = f"have at least {least} values"
+        checks.require(enough, "page", name, rule, value)
     elif isinstance(full, int) and full > 0:
         checks.count("page", name, value, least)
     elif isinstance(full, float) and full > 0:
@@ -93,7 +102,8 @@ def requested(caller: str, cell: Mapping[str, Any], known: Sequence[str]) -> dic
     for name in assigned(cell, known):
         if name not in known:
             rule = f"parameters must be among its own, got {name!r}"
-            raise ValueError(f"{caller}: {rule}; {nearest(name, known)}.")
+            hint = nearest(name, known)
+            raise ValueError(f"{caller}: {rule}; {hint}.")
     return {name: cell[name] for name in known if name in cell}
 
 
@@ -106,12 +116,22 @@ def assigned(cell: Mapping[str, Any], known: Sequence[str]) -> list[str]:
     """
     if "In" in cell:
         names = cell_of_parameters(cell["In"])
-        if not names:
-            return [name for name in cell if name not in known and name.lower() in known]
-        return [name for name in names if isinstance(cell.get(name), CONSTANTS)]
-    constants = [name for name, value in cell.items() if isinstance(value, CONSTANTS)]
-    public = [name for name in constants if name[0] != "_"]
-    return [name for name in public if not name.isupper() or name.lower() in known]
+        if names:
+            return [name for name in names if is_constant(cell.get(name))]
+        others = [name for name in cell if name not in known]
+        return [name for name in others if name.lower() in known]
+    meant = []
+    for name, value in cell.items():
+        private = name.startswith("_")
+        named_as_constant = name.isupper() and name.lower() not in known
+        if is_constant(value) and not private and not named_as_constant:
+            meant.append(name)
+    return meant
+
+
+def is_constant(value: object) -> bool:
+    """Whether a parameter may have such a value."""
+    return isinstance(value, CONSTANTS)
 
 
 def cell_of_parameters(history: object) -> list[str]:
@@ -120,7 +140,9 @@ def cell_of_parameters(history: object) -> list[str]:
     Of the sources that a kernel has run; none where nothing is such a history.
     """
     names: list[str] = []
-    for source in history if isinstance(history, list) else ():
+    if not isinstance(history, list):
+        return names
+    for source in history:
         set_here = targets(source)
         if source.startswith(INJECTED):
             names += set_here
@@ -135,17 +157,24 @@ def targets(source: str) -> list[str]:
         statements = ast.parse(source).body
     except SyntaxError:
         return []
-    assignments = [s for s in statements if isinstance(s, ast.Assign)]
-    return [t.id for s in assignments for t in s.targets if isinstance(t, ast.Name)]
+    names = []
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            assigned_to = [target for target in statement.targets if isinstance(target, ast.Name)]
+            names += [target.id for target in assigned_to]
+    return names
 
 
 def nearest(name: str, options: Iterable[str]) -> str:
     """Some of the known names, those that look like `name` first."""
     names = list(options)
     close = get_close_matches(name, names, cutoff=0.5)
-    close = close or get_close_matches(name.lower(), names, cutoff=0.5)
-    label = "nearest" if close else "known" if len(names) <= 6 else "some that are there"
-    return f"{label}: {', '.join(close or names[:6])}"
+    if not close:
+        close = get_close_matches(name.lower(), names, cutoff=0.5)
+    if close:
+        return f"nearest: {', '.join(close)}"
+    label = "known" if len(names) <= 6 else "some that are there"
+    return f"{label}: {', '.join(names[:6])}"
 
 
 def read(text: str) -> Any:
@@ -154,15 +183,19 @@ def read(text: str) -> Any:
     >>> read("1e-1"), read("(0.1,1)"), read("True"), read("digits")
     (0.1, [0.1, 1], True, 'digits')
     """
-    if text.strip().lower() in WORDS:
-        return WORDS[text.strip().lower()]
+    stripped = text.strip()
+    word = stripped.lower()
+    if word in WORDS:
+        return WORDS[word]
     try:
-        value = ast.literal_eval(text.strip())
+        value = ast.literal_eval(stripped)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
     if isinstance(value, tuple):
-        return [*value]
-    return value if isinstance(value, (int, float, str, list)) else text
+        return list(value)
+    if isinstance(value, (int, float, str, list)):
+        return value
+    return text
 
 
 def checked(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
@@ -174,22 +207,24 @@ def checked(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     """
     if not isinstance(examples[0], tuple):
         value = read_as(value, examples)
-        return None if value is None else check_one(caller, name, value, examples)
+        if value is None:
+            return None
+        return check_one(caller, name, value, examples)
     if isinstance(value, str):
         value = entries_of(value)
     if value is None:
         return None
-    if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
-        checks.count(caller, name, value)
-        checks.require(
-            value <= MOST_SEEDS,
-            caller,
-            name,
-            f"be at most {MOST_SEEDS}",
-            value,
-        )
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    if name == "seeds" and is_count:
+        check_count(caller, name, value, 1, MOST_SEEDS)
         return tuple(range(value))
     return check_list(caller, name, value, examples)
+
+
+def check_count(caller: str, name: str, value: Any, least: int, most: int) -> None:
+    """Refuse a count that is too small or too large."""
+    checks.count(caller, name, value, least)
+    checks.require(value <= most, caller, name, f"be at most {most}", value)
 
 
 def check_list(caller: str, name: str, values: Any, examples: Sequence[Any]) -> tuple[Any, ...]:
@@ -199,38 +234,37 @@ def check_list(caller: str, name: str, values: Any, examples: Sequence[Any]) -> 
     """
     if not isinstance(values, (list, tuple, range)) or not values:
         example = list(examples[0][:3])
-        raise ValueError(checks.sentence(caller, name, f"be a list such as {example}", values))
-    entries = [entry for example in examples for entry in example]
+        rule = f"be a list such as {example}"
+        raise ValueError(checks.sentence(caller, name, rule, values))
+    entries = list(chain(*examples))
     entry_name = f"every entry of {name}"
-    numbers = [check_one(caller, entry_name, read_as(value, entries), entries) for value in values]
+    checked_values = []
+    for value in values:
+        entry = read_as(value, entries)
+        checked_values.append(check_one(caller, entry_name, entry, entries))
     if name == "seeds":
-        return check_seeds(numbers)
-    repeated = any(len({*example}) < len(example) for example in examples)
-    distinct = repeated or len({*numbers}) == len(numbers)
-    checks.require(
-        distinct,
-        caller,
-        name,
-        "have distinct entries",
-        numbers,
-    )
-    return tuple(numbers)
+        return check_seeds(checked_values)
+    may_repeat = not all(are_distinct(example) for example in examples)
+    allowed = may_repeat or are_distinct(checked_values)
+    checks.require(allowed, caller, name, "have distinct entries", checked_values)
+    return tuple(checked_values)
+
+
+def are_distinct(values: Sequence[Any]) -> bool:
+    """Whether no value is there twice."""
+    return len({*values}) == len(values)
 
 
 def pairs(
     caller: str, p: Mapping[str, Any], first_name: str, second_name: str
 ) -> list[tuple[Any, Any]]:
     """The entries of two lists of parameters, pair by pair; ValueError unless they are as long."""
-    count = len(p[first_name])
-    rule = f"have an entry for each of {first_name} ({count})"
-    checks.require(
-        len(p[second_name]) == count,
-        caller,
-        second_name,
-        rule,
-        p[second_name],
-    )
-    return list(zip(p[first_name], p[second_name], strict=True))
+    first = p[first_name]
+    second = p[second_name]
+    as_long = len(second) == len(first)
+    rule = f"have an entry for each of {first_name} ({len(first)})"
+    checks.require(as_long, caller, second_name, rule, second)
+    return list(zip(first, second, strict=True))
 
 
 def entries_of(text: str) -> Any:
@@ -238,32 +272,31 @@ def entries_of(text: str) -> Any:
     value = read(text)
     if not isinstance(value, str) or "," not in value:
         return value
-    return [entry.strip() for entry in value.strip("[]() ").split(",")]
+    entries = value.strip("[]() ").split(",")
+    return [entry.strip() for entry in entries]
 
 
 def read_as(value: Any, examples: Sequence[Any]) -> Any:
     """A text as the number or truth that it stands for, unless a text is wanted."""
-    is_text = isinstance(examples[0], str) and str(value).lower() not in WORDS
-    is_text |= value in examples
-    return read(value) if isinstance(value, str) and not is_text else value
+    if not isinstance(value, str) or value in examples:
+        return value
+    text_is_wanted = isinstance(examples[0], str)
+    if text_is_wanted and value.lower() not in WORDS:
+        return value
+    return read(value)
 
 
 def check_one(caller: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     """One number or text of the kind of the examples."""
     example = examples[0]
     if isinstance(example, str):
-        checks.one_of(caller, name, value, sorted({*examples}))
+        texts = sorted({*examples})
+        checks.one_of(caller, name, value, texts)
     elif isinstance(example, bool):
         checks.value(caller, name, value, bool)
     elif isinstance(example, int):
-        checks.count(caller, name, value, int(0 not in examples))
-        checks.require(
-            value <= MOST,
-            caller,
-            name,
-            f"be at most {MOST}",
-            value,
-        )
+        least = 0 if 0 in examples else 1
+        check_count(caller, name, value, least, MOST)
     else:
         checks.number(caller, name, value)
     return type(example)(value)
