@@ -22,11 +22,16 @@ ROUNDS = (100, 250, 500)  # that are reported
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: of every run, and the cost at which soft switching should settle."""
-    settled = exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])
-    predicted = [row("predicted", settled, prediction="soft_level")]
     usual = defaults(p)
     hard = run_of(traces, usual, switch="hard", fraction=0.5)
-    return Quantities.of([of_runs(traces, measures), predicted, null_data(hard)], usual)
+    settled = BUDGET + p["tolerance"] - 0.5 / p["beta"]
+    predicted = row("predicted", exact(settled), prediction="soft_level")
+    rows = [
+        *of_runs(traces, measures),
+        predicted,
+        *null_data(hard),
+    ]
+    return Quantities.of([rows], usual)
 
 
 def null_data(trace: Trace) -> Iterator[Row]:
@@ -38,39 +43,55 @@ def null_data(trace: Trace) -> Iterator[Row]:
 
 def measures(trace: Trace) -> dict[str, Number]:
     """What is measured of a run; late in rounds it does not have, nothing."""
+    rewards = trace.metrics["reward"]
+    costs = second_half(trace.metrics["cost"])
+    violating = second_half(trace.info["g_hat"]) > 0
     numbers = {
         "reward": mean(last(trace, "reward")),
         "cost": mean(last(trace, "cost")),
         "success": share(succeeds(trace), ""),
         "first": mean(first_success(trace), "rounds"),
-        "area": mean(trace.metrics["reward"].mean(1)),  # larger is faster
-        "violating": mean((second_half(trace.info["g_hat"]) > 0).mean(1)),
-        "cost_scatter": mean(mean_change(second_half(trace.metrics["cost"]))),
+        "area": mean(rewards.mean(1)),  # larger is faster
+        "violating": mean(violating.mean(1)),
+        "cost_scatter": mean(mean_change(costs)),
     }
-    for at in ROUNDS:
-        if trace.rounds[-1] >= at or at == ROUNDS[0]:
-            for curve in ("reward", "cost"):
-                numbers[f"{curve}{at}"] = mean(around(trace, curve, at))
+    for number in ROUNDS:
+        if number > ROUNDS[0] and number > trace.rounds[-1]:
+            continue
+        for curve in ("reward", "cost"):
+            numbers[f"{curve}{number}"] = mean(around(trace, curve, number))
     return numbers
 
 
-def around(trace: Trace, name: str, round_: int) -> Array:
+def around(trace: Trace, name: str, number: int) -> Array:
     """Per seed the mean of a metric over the five evaluations around a round (fewer at the end)."""
-    at = int(np.abs(trace.rounds - round_).argmin())
-    return np.asarray(trace.metrics[name][:, max(0, at - WINDOW) : at + WINDOW + 1].mean(1))
+    distances = np.abs(trace.rounds - number)
+    middle = int(distances.argmin())
+    start = max(0, middle - WINDOW)
+    end = middle + WINDOW + 1
+    window = trace.metrics[name][:, start:end]
+    return np.asarray(window.mean(1))
 
 
 def last(trace: Trace, name: str) -> Array:
     """Per seed the mean of a metric over the last five evaluations."""
-    return np.asarray(trace.metrics[name][:, -2 * WINDOW - 1 :].mean(1))
+    size = 2 * WINDOW + 1
+    window = trace.metrics[name][:, -size:]
+    return np.asarray(window.mean(1))
 
 
 def succeeds(trace: Trace) -> NDArray[np.bool_]:
     """Per seed whether it ends with a reward of at least 190 at a cost of at most 30."""
-    return (last(trace, "reward") >= SUCCESS) & (last(trace, "cost") <= BUDGET)
+    balances = last(trace, "reward") >= SUCCESS
+    affordable = last(trace, "cost") <= BUDGET
+    return balances & affordable
 
 
 def first_success(trace: Trace) -> Array:
     """Per seed the first evaluated round with reward >= 190 within the budget; T if none."""
-    good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= BUDGET)
-    return np.asarray(np.where(good.any(1), trace.rounds[good.argmax(1)], trace.rounds[-1]), float)
+    balances = trace.metrics["reward"] >= SUCCESS
+    affordable = trace.metrics["cost"] <= BUDGET
+    good = balances & affordable
+    first_good = trace.rounds[good.argmax(1)]
+    rounds = np.where(good.any(1), first_good, trace.rounds[-1])
+    return np.asarray(rounds, float)

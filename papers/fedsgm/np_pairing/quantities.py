@@ -20,10 +20,15 @@ TURN = "degrees a round"
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities: the measures of every setting, without a label for pairings."""
     rows = []
+    shifts = p["shifts"]
     for labels in settings(p):
-        pairings = [run_of(traces, DEFAULTS, **labels, shift=shift) for shift in p["shifts"]]
-        measured = measures(pairings, p["shifts"])
-        rows += [row(name, number, **labels) for name, number in measured.items()]
+        pairings = []
+        for shift in shifts:
+            trace = run_of(traces, DEFAULTS, **labels, shift=shift)
+            pairings.append(trace)
+        measured = measures(pairings, shifts)
+        for name, number in measured.items():
+            rows.append(row(name, number, **labels))
     return Quantities.of([rows], DEFAULTS)
 
 
@@ -39,14 +44,19 @@ def measures(pairings: list[Trace], shifts: tuple[int, ...]) -> dict[str, Number
     usual, *exchanged = pairings
     norms = local_norms(usual, shifts)
     turns = np.array([turning(trace) for trace in pairings])  # [pairings, S]
-    by_norm = np.take_along_axis(turns, norms.argsort(0), 0)
-    moved = np.max([distance(trace, usual) for trace in exchanged], axis=0)
+    order = norms.argsort(0)
+    least, *_, most = np.take_along_axis(turns, order, 0)
+    distances = [distance(trace, usual) for trace in exchanged]
+    moved = np.max(distances, axis=0)
+    moved_log = np.log10(np.maximum(moved, ZERO))
+    largest = norms.max(0)
+    smallest = norms.min(0)
     return {
         "moved": mean(moved),
-        "moved_log": mean(np.log10(np.maximum(moved, ZERO))),
-        "skewness": mean(norms.max(0) / norms.min(0)),
+        "moved_log": mean(moved_log),
+        "skewness": mean(largest / smallest),
         "turn": mean(turns[0], TURN),
-        "turn_more": mean(by_norm[-1] - by_norm[0], TURN),
+        "turn_more": mean(most - least, TURN),
         "turn_null": mean(turns[-1] - turns[0], TURN),
         "mixing": mean(mixing(usual)),
     }
@@ -54,26 +64,34 @@ def measures(pairings: list[Trace], shifts: tuple[int, ...]) -> dict[str, Number
 
 def distance(trace: Trace, usual: Trace) -> Array:
     """Per split the distance of a final model from the usual one, as a share of its length."""
-    v = np.asarray(usual.state)
-    apart = np.linalg.norm(np.asarray(trace.state) - v, axis=1)
-    return np.asarray(apart / np.linalg.norm(v, axis=1))
+    model = np.asarray(trace.state)
+    usual_model = np.asarray(usual.state)
+    distances = np.linalg.norm(model - usual_model, axis=1)
+    lengths = np.linalg.norm(usual_model, axis=1)
+    return np.asarray(distances / lengths)
 
 
 def turning(trace: Trace) -> Array:
     """Per split the mean angle between the changes of two rounds."""
-    return np.asarray(second_half(trace.info["turn"]).mean(1))
+    angles = second_half(trace.info["turn"])
+    return np.asarray(angles.mean(1))
 
 
 def mixing(trace: Trace) -> Array:
     """Per split the mean of sigma (1 - sigma): how far a client mixes its two gradients."""
     sigma = second_half(trace.info["sigma"])
-    return np.asarray((sigma * (1 - sigma)).mean(1))
+    mixed = sigma * (1 - sigma)
+    return np.asarray(mixed.mean(1))
 
 
 def local_norms(trace: Trace, shifts: tuple[int, ...]) -> Array:
     """|K_loc| of every pairing at the final models of a run, `[pairings, S]`."""
-    rows = []
+    by_shift = []
     for shift in shifts:
-        models = final_models(trace, partial(paired, shift=shift))
-        rows.append([float(skewness(*client_gradients(task, w)).local) for task, w in models])
-    return np.array(rows)
+        norms = []
+        for problem, w in final_models(trace, partial(paired, shift=shift)):
+            objectives, constraints = client_gradients(problem, w)
+            skew = skewness(objectives, constraints)
+            norms.append(float(skew.local))
+        by_shift.append(norms)
+    return np.array(by_shift)

@@ -17,34 +17,53 @@ from papers.ssca.convergence.quantities import area, at
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """Costs of every run, what tuning picks, and differences by seed."""
-    tables = [kit.of_runs(traces, measures), [*picked(traces, p), *compared(traces, p)]]
-    return Quantities.of(tables, DEFAULTS)
+    rows = [
+        *kit.of_runs(traces, measures),
+        *picked(traces, p),
+        *compared(traces, p),
+    ]
+    return Quantities.of([rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:
     """The mean cost over the rounds, and the cost at the end."""
-    return {"area": mean(area(trace)), "cost": mean(at(trace, float(trace.rounds[-1])))}
+    end = float(trace.rounds[-1])
+    return {
+        "area": mean(area(trace)),
+        "cost": mean(at(trace, end)),
+    }
 
 
-def areas(traces: Traces, labels: dict[str, kit.Label]) -> Array | None:
+def areas(traces: Traces, labels: kit.Labels) -> Array | None:
     """Per seed the mean cost over the rounds of the run with these labels, if it is there."""
     name = kit.name_of(labels, DEFAULTS)
-    return area(traces[name]) if name in traces else None
+    if name not in traces:
+        return None
+    return area(traces[name])
 
 
 def picked(traces: Traces, p: Params) -> Iterator[Row]:
     """`best_a` and `best_beta`: the point with the lowest mean cost on the tuning seeds."""
     for cell in cells(p):
-        costs = {}
-        for a, beta in product(p["rates"], p["betas"]):
-            labels = {"draw": "tuning", **cell, "method": "momentum", "a": a, "beta": beta}
-            by_seed = areas(traces, labels)
-            if by_seed is not None and np.isfinite(by_seed).all():
-                costs[a, beta] = by_seed.mean()
+        tuning = {"draw": "tuning", **cell}
+        costs = tuning_costs(traces, p, tuning)
         if costs:
             a, beta = min(costs, key=costs.__getitem__)
-            yield row("best_a", exact(a), draw="tuning", **cell)
-            yield row("best_beta", exact(beta), draw="tuning", **cell)
+            yield row("best_a", exact(a), **tuning)
+            yield row("best_beta", exact(beta), **tuning)
+
+
+def tuning_costs(traces: Traces, p: Params, tuning: kit.Labels) -> dict[tuple[float, float], float]:
+    """The mean cost of every point (a, beta) whose run is there and has finite costs alone."""
+    costs = {}
+    for a, beta in product(p["rates"], p["betas"]):
+        labels = {**tuning, "method": "momentum", "a": a, "beta": beta}
+        by_seed = areas(traces, labels)
+        if by_seed is None:
+            continue
+        if np.isfinite(by_seed).all():
+            costs[a, beta] = by_seed.mean()
+    return costs
 
 
 def compared(traces: Traces, p: Params) -> Iterator[Row]:
@@ -56,7 +75,10 @@ def compared(traces: Traces, p: Params) -> Iterator[Row]:
         fresh = {"draw": "fresh", **cell}
         ours = areas(traces, {**fresh, "method": "ssca"})
         rival = areas(traces, {**fresh, "method": "momentum"})
-        if ours is not None and rival is not None:
-            half = len(rival) // 2
-            yield row("ahead", mean(ours - rival), **fresh)
-            yield row("null", mean(rival[:half] - rival[half : 2 * half]), **fresh)
+        if ours is None or rival is None:
+            continue
+        size = len(rival) // 2
+        first_half = rival[:size]
+        second_half = rival[size : 2 * size]
+        yield row("ahead", mean(ours - rival), **fresh)
+        yield row("null", mean(first_half - second_half), **fresh)
