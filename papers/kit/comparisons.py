@@ -48,50 +48,81 @@ def path() -> Path:
 def read() -> dict[str, list[Entry]]:
     """The comparisons of each study, the last first, by the study's name and profile."""
     file = path()
-    return dict(read_json(file, NOTES)["studies"]) if file.exists() else {}
+    if not file.exists():
+        return {}
+    content = read_json(file, NOTES)
+    return dict(content["studies"])
+
+
+def write(studies: Mapping[str, list[Entry]]) -> None:
+    """Write the comparisons of all studies."""
+    in_order = dict(sorted(studies.items()))
+    write_json(path(), NOTES.sealed({"studies": in_order}))
 
 
 def note(study: str, profile: str, total: int, findings: Mapping[str, Finding]) -> None:
     """Keep what was found of some of a profile's runs, of which there are `total`."""
     version = versions()
-    commit = f"{version['commit']}{' with changes' if version['dirty'] else ''}"
+    commit = version["commit"]
+    if version["dirty"]:
+        commit = f"{commit} with changes"
     about = {"date": version["date"], "commit": commit, "total": total}
     with archive.exclusive(store.results_dir()):
         studies = read()
         entries = studies.setdefault(named(study, profile), [])
-        if not entries or not about.items() <= entries[0].items():
+        goes_on = bool(entries) and about.items() <= entries[0].items()
+        if not goes_on:
             entries.insert(0, {**about, "runs": {}})
-        runs = entries[0]["runs"] | {name: list(finding) for name, finding in findings.items()}
-        entries[0]["runs"] = dict(sorted(runs.items()))
+        newest = entries[0]
+        runs = newest["runs"]
+        for name, finding in findings.items():
+            runs[name] = list(finding)
+        newest["runs"] = dict(sorted(runs.items()))
         earlier = [_without(entry, runs, total) for entry in entries[1:]]
         entries[1:] = filter(None, earlier)
-        write_json(path(), NOTES.sealed({"studies": dict(sorted(studies.items()))}))
+        write(studies)
 
 
 def rename(study: str, profile: str, names: Mapping[str, str]) -> None:
     """Keep what was found of runs that got other names."""
     studies = read()
-    for entry in studies.get(named(study, profile), []):
+    entries = studies.get(named(study, profile), [])
+    for entry in entries:
         findings = entry.get("runs", {})
         for name in findings.keys() & names.keys():
+            new_name = names[name]
+            new_mark = mark(study, profile, new_name)
             finding = Finding(*findings.pop(name))
-            newest = mark(study, profile, names[name])
-            findings[names[name]] = list(finding._replace(mark=newest))
-    write_json(path(), NOTES.sealed({"studies": studies}))
+            finding = finding._replace(mark=new_mark)
+            findings[new_name] = list(finding)
+    write(studies)
 
 
 def summary(study: str) -> str:
     """What the last comparisons of a study's stored runs found."""
+    studies = read()
     sentences = []
     for profile in ("full", store.PAPER):
-        entries = read().get(named(study, profile), [])
+        entries = studies.get(named(study, profile), [])
         for entry in entries:
             sentences += _sentences(study, profile, entry)
-        compared = {name for entry in entries for name in entry.get("runs", {})}
-        left = entries[0].get("total", 0) - len(compared) if entries else 0
-        if sentences and left > 0 and all("runs" in entry for entry in entries):
+        left = _never_compared(entries)
+        if sentences and left > 0:
             sentences.append(f"The other {left} were never recomputed.")
     return " ".join(sentences) or "never recomputed"
+
+
+def _never_compared(entries: list[Entry]) -> int:
+    """How many runs no comparison has; 0 where one does not say which runs it has."""
+    compared: set[str] = set()
+    for entry in entries:
+        if "runs" not in entry:
+            return 0
+        compared |= entry["runs"].keys()
+    if not entries:
+        return 0
+    total: int = entries[0].get("total", 0)
+    return total - len(compared)
 
 
 def named(study: str, profile: str) -> str:
@@ -102,24 +133,32 @@ def named(study: str, profile: str) -> str:
 def mark(study: str, profile: str, run: str) -> str:
     """The start of the digest of a stored run; empty if there is none."""
     run_file = store.stored_path(study, profile, run)
-    return archive.summary(run_file)["digest"][:16] if archive.exists(run_file) else ""
+    if not archive.exists(run_file):
+        return ""
+    stored = archive.summary(run_file)
+    return str(stored["digest"][:16])
 
 
 def _without(entry: Entry, runs: Mapping[str, Any], total: int) -> Entry | None:
     """A comparison without runs that were compared again; None if none is left."""
     if "runs" not in entry:
-        return None if len(runs) == total else entry
+        all_compared = len(runs) == total
+        return None if all_compared else entry
     left = {name: finding for name, finding in entry["runs"].items() if name not in runs}
-    return {**entry, "runs": left} if left else None
+    if not left:
+        return None
+    return {**entry, "runs": left}
 
 
 def _sentences(study: str, profile: str, entry: Entry) -> list[str]:
     """What one comparison found; nothing if all its runs were stored anew since."""
     counts = entry.get("counts") or _counts(study, profile, entry)
-    marks = entry.get("stored", {})
-    stays = all(mark(study, profile, run) == then for run, then in marks.items())
-    if not counts["runs"] or not stays:
+    if not counts["runs"]:
         return []
+    marks = entry.get("stored", {})
+    for run, mark_then in marks.items():
+        if mark(study, profile, run) != mark_then:
+            return []
     setting = " in the paper's setting" if profile == store.PAPER else ""
     sentence = (
         f"{counts['runs']} of {counts['of']} runs{setting} were recomputed on {entry['date']} at "
@@ -138,12 +177,16 @@ def _sentences(study: str, profile: str, entry: Entry) -> list[str]:
 
 def _counts(study: str, profile: str, entry: Entry) -> Entry:
     """How many runs a comparison has that are still stored, and what was found of them."""
-    findings = {name: Finding(*values) for name, values in entry["runs"].items()}
-    valid = [x for name, x in findings.items() if x.mark == mark(study, profile, name)]
+    valid = []
+    for name, values in entry["runs"].items():
+        finding = Finding(*values)
+        if finding.mark == mark(study, profile, name):
+            valid.append(finding)
+    differences = [finding.difference for finding in valid]
     return {
         "runs": len(valid),
         "of": entry["total"],
         "cut": sum(finding.rounds < finding.of for finding in valid),
-        "difference": max((finding.difference for finding in valid), default=0.0),
+        "difference": max(differences, default=0.0),
         "beyond": sum(not finding.equal for finding in valid),
     }

@@ -32,17 +32,26 @@ def to_csv(profiles: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
         for name, number in numbers.items():
             texts = {label: label_text(value) for label, value in number["labels"].items()}
             labels |= texts
-            seeds = ["nan" if x is None else repr(x) for x in number["per_seed"]]
-            row = {**number, "seeds": len(seeds), "per_seed": " ".join(seeds)}
-            rows.append({"profile": profile, "name": name, **row, **texts})
-    table = pd.DataFrame(rows, columns=[*START, *labels, *END])
+            seeds = ["nan" if value is None else repr(value) for value in number["per_seed"]]
+            row = {
+                **number,
+                "profile": profile,
+                "name": name,
+                "seeds": len(seeds),
+                "per_seed": " ".join(seeds),
+                **texts,
+            }
+            rows.append(row)
+    columns = [*START, *labels, *END]
+    table = pd.DataFrame(rows, columns=columns)
     return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def label_text(value: Label) -> str:
     """A label as text."""
     text = value if isinstance(value, str) else repr(value)
-    if label_of(text) != value or not text:
+    is_read_back = label_of(text) == value
+    if not is_read_back or not text:
         raise ValueError(f"quantities: a label must be no text like a number, got {value!r}.")
     return text
 
@@ -61,14 +70,30 @@ def from_csv(text: str) -> dict[str, dict[str, dict[str, Any]]]:
     """The stored numbers of each profile by name, as `to_csv` was given them."""
     profiles: dict[str, dict[str, dict[str, Any]]] = {}
     for row in csv.DictReader(io.StringIO(text)):
-        labels = {column: text for column, text in row.items() if column not in START + END}
-        per_seed = [float(word) for word in row["per_seed"].split()]
-        number = {
-            **{end: float(row[end]) if row[end] else None for end in ("value", "low", "high")},
-            "per_seed": [None if isnan(x) else x for x in per_seed],
+        by_name = profiles.setdefault(row["profile"], {})
+        by_name[row["name"]] = {
+            "value": float_of(row["value"]),
+            "low": float_of(row["low"]),
+            "high": float_of(row["high"]),
+            "per_seed": [float_of(word) for word in row["per_seed"].split()],
             "unit": row["unit"],
             "measure": row["measure"],
-            "labels": {label: label_of(text) for label, text in labels.items() if text},
+            "labels": labels_of(row),
         }
-        profiles.setdefault(row["profile"], {})[row["name"]] = number
     return profiles
+
+
+def float_of(text: str) -> float | None:
+    """The number that a text stands for; None for NaN, and where there is none."""
+    number = float(text or "nan")
+    return None if isnan(number) else number
+
+
+def labels_of(row: Mapping[str, str]) -> dict[str, Label]:
+    """The labels of a row, those that it has."""
+    labels = {}
+    for column, text in row.items():
+        is_label = column not in START + END
+        if is_label and text:
+            labels[column] = label_of(text)
+    return labels
