@@ -35,7 +35,13 @@ class Constants:
 
         The statement prints L D / N; |X - X*|_F is at most sqrt(N) D.
         """
-        return self.L * self.D / sqrt(self.N) + self.slope
+        curvature = self.L * self.D / sqrt(self.N)
+        return curvature + self.slope
+
+
+def cube_root(x: int) -> float:
+    """The cube root of a positive number."""
+    return float(x ** (1 / 3))
 
 
 def convex_surrogate(c: Constants, t: int) -> float:
@@ -49,35 +55,42 @@ def convex_distance(c: Constants, t: int) -> float:
     """Theorem 1, (37): dist(X_{t+1}, C) after round t."""
     curvature = c.L + c.N * c.lam0
     root = c.D * sqrt(c.lam0 * curvature)
-    return 2 / (c.lam0 * sqrt(t + 1)) * (c.dual + root)
+    lam = c.lam0 * sqrt(t + 1)
+    return 2 / lam * (c.dual + root)
 
 
 def convex_excess(c: Constants, t: int) -> float:
     """Theorem 1, (38): F(w_t) - F* after t - 1 rounds, t >= 2."""
     curvature = c.L / sqrt(t) + c.N * c.lam0
     root = c.D * sqrt(c.lam0 * curvature)
-    to_mean = 2 * c.G / (c.lam0 * sqrt(t)) * (c.dual + root)
-    return convex_surrogate(c, t - 1) + to_mean
+    lam = c.lam0 * sqrt(t)
+    to_mean = 2 * c.G / lam * (c.dual + root)
+    surrogate = convex_surrogate(c, t - 1)
+    return surrogate + to_mean
 
 
 def nonconvex_surrogate(c: Constants, rounds: int) -> float:
     """Theorem 2, (52): the smallest gap of the surrogate in T rounds, sum_i <g_i, x_i - s_i>."""
-    cube = float(rounds ** (1 / 3))
+    root = cube_root(rounds)
     penalty = c.N * c.D**2 * c.lam0 / 2
-    steps = c.L * c.D**2 / (2 * cube**2)
-    return (c.spread + penalty) / cube + steps
+    fall = (c.spread + penalty) / root
+    steps = c.L * c.D**2 / (2 * root**2)
+    return fall + steps
 
 
 def nonconvex_distance(c: Constants, rounds: int) -> float:
     """Theorem 2, (57): dist(X, C) in that round."""
-    lam = c.lam0 * float(rounds ** (1 / 3))
-    return c.G / lam + sqrt(nonconvex_surrogate(c, rounds) / lam)
+    lam = c.lam0 * cube_root(rounds)
+    surrogate = nonconvex_surrogate(c, rounds)
+    return c.G / lam + sqrt(surrogate / lam)
 
 
 def nonconvex_gap(c: Constants, rounds: int) -> float:
     """Theorem 2, (62): the smallest Frank-Wolfe gap of F at w in T rounds."""
-    near = (c.G + c.L * c.D) * nonconvex_distance(c, rounds)
-    return nonconvex_surrogate(c, rounds) + near
+    surrogate = nonconvex_surrogate(c, rounds)
+    distance = nonconvex_distance(c, rounds)
+    slope = c.G + c.L * c.D
+    return surrogate + slope * distance
 
 
 def _noise(c: Constants) -> float:
@@ -88,23 +101,27 @@ def _noise(c: Constants) -> float:
     Q = max(at_start, sampling + motion)
     curvature = c.L + c.N * c.lam0
     steps = 81 / 2 * c.D**2 * curvature
-    return steps + 9 * sqrt(c.N) * c.D * sqrt(Q)
+    errors = 9 * sqrt(c.N) * c.D * sqrt(Q)
+    return steps + errors
 
 
 def stochastic_surrogate(c: Constants, t: int) -> float:
     """Lemma 3, (66): E F_hat(X_t) - F* before round t."""
-    noise = 9 ** (1 / 3) * _noise(c)
-    return float(noise / (t + 7) ** (1 / 3))
+    noise = cube_root(9) * _noise(c)
+    return noise / cube_root(t + 7)
 
 
 def stochastic_distance(c: Constants, t: int) -> float:
     """Lemma 3, (67), printed for the square: E dist(X_t, C) before round t."""
     from_dual = 2 * c.dual / (c.lam0 * sqrt(t + 7))
-    noise = 2 * 9 ** (1 / 3) * _noise(c)
-    from_noise = 2 * sqrt(noise / c.lam0) / (t + 7) ** (5 / 12)
+    noise = 2 * cube_root(9) * _noise(c)
+    spread = 2 * sqrt(noise / c.lam0)
+    from_noise = spread / (t + 7) ** (5 / 12)
     return float(from_dual + from_noise)
 
 
 def stochastic_excess(c: Constants, t: int) -> float:
     """Theorem 3, (68): E F(w_t) - F* before round t."""
-    return stochastic_surrogate(c, t) + c.G * stochastic_distance(c, t)
+    surrogate = stochastic_surrogate(c, t)
+    distance = stochastic_distance(c, t)
+    return surrogate + c.G * distance

@@ -37,28 +37,42 @@ class Reached:
     @property
     def plotted(self) -> Array:
         """What figures and slopes show: the gap for weakly convex f, else `worst`."""
-        return self.worst if self.gap_bound == self.bound else self.gap
+        if self.gap_bound == self.bound:
+            return self.worst
+        return self.gap
 
     @property
     def share(self) -> Array:
         """The largest of both measures, each divided by its bound."""
-        return np.asarray(np.maximum(self.gap / self.gap_bound, self.g / self.bound))
+        share_of_gap = self.gap / self.gap_bound
+        share_of_g = self.g / self.bound
+        return np.asarray(np.maximum(share_of_gap, share_of_g))
 
 
 def reached(trace: Trace) -> Reached:
     """The measured values of a run, from its stored solutions."""
     planned = again(trace)
     accuracy = planned.rate.accuracy
-    if labels_of(trace)["method"] == "weak":
+    labels = labels_of(trace)
+    if labels["method"] == "weak":
         gap, g = good_rounds(planned, trace)
         return Reached(gap, g, planned.stationarity, accuracy)
+    gap, g = at_output(planned, trace)
+    return Reached(gap, g, accuracy, accuracy)
+
+
+def at_output(planned: Plan, trace: Trace) -> tuple[Array, Array]:
+    """The measured f - f* and g at the output of a run, by instance."""
     rows = []
-    for seed, w in zip(trace.seeds, torch.from_numpy(trace.output), strict=True):
+    outputs = torch.from_numpy(trace.output)
+    for seed, w in zip(trace.seeds, outputs, strict=True):
         problem = planned.spec.problem(seed)
         values = problem.metrics(w, problem)
-        rows.append([float(values["f_gap"]), float(values["g"])])
-    gap, g = np.array(rows).T
-    return Reached(gap, g, accuracy, accuracy)
+        gap = float(values["f_gap"])
+        g = float(values["g"])
+        rows.append([gap, g])
+    gaps, constraints = np.array(rows).T
+    return gaps, constraints
 
 
 def good_rounds(planned: Plan, trace: Trace) -> tuple[Array, Array]:
@@ -67,15 +81,18 @@ def good_rounds(planned: Plan, trace: Trace) -> tuple[Array, Array]:
     On these instances all g_j are equal, so that a round is good exactly if g <= tolerance.
     """
     tolerance = trace.config["algorithm"]["tolerance"]
-    names = sorted(k for k in trace.metrics if k.startswith("w"))
-    points = np.stack([trace.of_rounds(k) for k in names], -1)  # [S, T, d]
+    names = [name for name in trace.metrics if name.startswith("w")]
+    coordinates = [trace.of_rounds(name) for name in sorted(names)]
+    points = np.stack(coordinates, axis=-1)  # [S, T, d]
+    constraints = trace.of_rounds("g")
     rows = []
-    for seed, w, g in zip(trace.seeds, points, trace.of_rounds("g"), strict=True):
+    for seed, w, g in zip(trace.seeds, points, constraints, strict=True):
+        problem = planned.spec.problem(seed)
         good = g <= tolerance
-        distance = stationarity(planned.spec.problem(seed), w[good], RHO_HAT)
-        rows.append([distance.mean(), g[good].mean()])
-    gap, values = np.array(rows).T
-    return gap, values
+        distances = stationarity(problem, w[good], RHO_HAT)
+        rows.append([distances.mean(), g[good].mean()])
+    mean_distances, mean_constraints = np.array(rows).T
+    return mean_distances, mean_constraints
 
 
 def derive(traces: Traces, p: Params) -> Quantities:
@@ -90,16 +107,25 @@ def measures(traces: Traces, runs: Mapping[str, Reached]) -> Iterator[Row]:
     """What each run reached, by itself and as a share of the bound, and the bound."""
     for name, run in runs.items():
         labels = labels_of(traces[name])
-        by_instance = {"gap": run.gap, "g": run.g, "worst": run.worst, "share": run.share}
+        share = run.share
+        by_instance = {
+            "gap": run.gap,
+            "g": run.g,
+            "worst": run.worst,
+            "share": share,
+        }
         for measure, values in by_instance.items():
-            yield row(measure, over_instances(labels, values), **labels)
-        yield row("top", exact(run.share.max()), **labels)
+            number = over_instances(labels, values)
+            yield row(measure, number, **labels)
+        yield row("top", exact(share.max()), **labels)
         yield row("bound", exact(run.bound), **labels)
 
 
 def over_instances(labels: Labels, values: Array) -> Number:
     """The mean over the instances; the staircase is a single one, of which nothing is drawn."""
-    return exact(values[0]) if labels["method"] == "stairs" else mean(values)
+    if labels["method"] == "stairs":
+        return exact(values[0])
+    return mean(values)
 
 
 def slopes(traces: Traces, runs: Mapping[str, Reached]) -> Iterator[Row]:
@@ -108,12 +134,15 @@ def slopes(traces: Traces, runs: Mapping[str, Reached]) -> Iterator[Row]:
     The interval is over the instances. Of a single T there is no slope.
     """
     for labels in sweeps_of(traces):
-        rounds = [*sweep(traces, DEFAULTS, "T", **labels)]
-        if len(rounds) < 2:
+        by_rounds = {}
+        for rounds in sweep(traces, DEFAULTS, "T", **labels):
+            name = name_of({**labels, "T": rounds}, DEFAULTS)
+            by_rounds[rounds] = runs[name]
+        if len(by_rounds) < 2:
             continue
-        by_rounds = {T: runs[name_of({**labels, "T": T}, DEFAULTS)] for T in rounds}
         promised = [run.gap_bound for run in by_rounds.values()]
-        yield row("slope_bound", exact(float(slope(rounds, np.array(promised)))), **labels)
+        slope_bound = slope([*by_rounds], np.array(promised))
+        yield row("slope_bound", exact(float(slope_bound)), **labels)
         by_instance = reached_slopes(by_rounds)
         if len(by_instance):
             yield row("slope", over_instances(labels, by_instance), **labels)
@@ -123,9 +152,9 @@ def sweeps_of(traces: Traces) -> list[Labels]:
     """The labels that the runs of each sweep over T have in common."""
     sweeps: dict[str, Labels] = {}
     for trace in traces.values():
-        labels = labels_of(trace)
-        if "T" in labels:
-            shared = {label: value for label, value in labels.items() if label != "T"}
+        shared = {**labels_of(trace)}
+        if "T" in shared:
+            del shared["T"]
             sweeps[str(shared)] = shared
     return [*sweeps.values()]
 
@@ -136,10 +165,16 @@ def reached_slopes(by_rounds: Mapping[int, Reached]) -> Array:
     Instances where the measure is not positive somewhere are left out.
     """
     plotted = np.array([run.plotted for run in by_rounds.values()])  # [T, S]
-    usable = (plotted > 0).all(0)
-    return slope([*by_rounds], plotted[:, usable]) if usable.any() else np.array([])
+    positive = plotted > 0
+    usable = positive.all(0)
+    if not usable.any():
+        return np.array([])
+    return slope([*by_rounds], plotted[:, usable])
 
 
 def slope(rounds: Sequence[int], values: Array) -> Array:
     """The slope of the logarithm of values, along the first axis, against log T: least squares."""
-    return np.asarray(np.polyfit(np.log(rounds), np.log(values), 1)[0])
+    x = np.log(rounds)
+    y = np.log(values)
+    coefficients = np.polyfit(x, y, 1)
+    return np.asarray(coefficients[0])

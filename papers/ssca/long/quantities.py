@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
@@ -19,14 +20,18 @@ EARLY = 100  # the paper's number of rounds
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """Where every run ends, violations, slacks and gradients."""
-    return Quantities.of([kit.of_runs(traces, partial(measures, p=p))], DEFAULTS)
+    measures_of = partial(measures, p=p)
+    rows = kit.of_runs(traces, measures_of)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def measures(trace: Trace, p: Params) -> dict[str, Number]:
     """What a run is measured by."""
-    curves = trace.metrics
-    ends = {name: mean(curves[name][:, -1]) for name in METRICS if name in curves}
-    if "gradient" in curves:
+    ends = {}
+    for name in METRICS:
+        if name in trace.metrics:
+            ends[name] = mean(trace.metrics[name][:, -1])
+    if "gradient" in ends:
         return ends | stationarity(trace)
     return ends | constraint(trace, p)
 
@@ -39,39 +44,60 @@ def stationarity(trace: Trace) -> dict[str, Number]:
     """
     gradient = trace.metrics["gradient"]
     rounds = trace.rounds
+    late = rounds >= rounds[-1] / 2
+    numbers = thirds(gradient, rounds)
+    start = gradient[:, 0]
+    end = gradient[:, -1]
+    numbers["gradient_share"] = mean(end / start)
+    numbers["fall"] = mean(log_slope(rounds[late], gradient[:, late]))
+    return numbers
+
+
+def thirds(gradient: Array, rounds: NDArray[np.int64]) -> dict[str, Number]:
+    """The means of the gradient over the thirds of the run that have evaluations."""
     numbers = {}
     third = np.ceil(3 * rounds / rounds[-1])  # 1, 2, 3; 0 is the start
     for number, name in enumerate(THIRDS, 1):
-        if (third == number).any():
-            numbers[f"gradient_{name}"] = mean(gradient[:, third == number].mean(1))
-    late = rounds >= rounds[-1] / 2
-    log_rounds = np.log(rounds[late])
-    x = log_rounds - log_rounds.mean()
-    numbers["gradient_share"] = mean(gradient[:, -1] / gradient[:, 0])
-    numbers["fall"] = mean((np.log(gradient[:, late]) @ x) / (x @ x))
+        inside = third == number
+        if inside.any():
+            numbers[f"gradient_{name}"] = mean(gradient[:, inside].mean(1))
     return numbers
+
+
+def log_slope(rounds: NDArray[np.int64], values: Array) -> Array:
+    """Per seed the slope of the logarithm of values against log t: least squares."""
+    log_rounds = np.log(rounds)
+    x = log_rounds - log_rounds.mean()
+    y = np.log(values)
+    return np.asarray((y @ x) / (x @ x))
 
 
 def constraint(trace: Trace, p: Params) -> dict[str, Number]:
     """How far F is above U on all pictures; slack, multiplier and penalty at both ends."""
     level = trace.config["algorithm"]["method"]["levels"]
-    patience = min(p["patience"], p["rounds"])
+    rounds = p["rounds"]
+    patience = min(p["patience"], rounds)
     slack = trace.info["slack"]
+    first_slacks = slack[:, :patience]
+    last_slacks = slack[:, -patience:]
+    last_multipliers = trace.info["nu"][:, -patience:]
     numbers = {
         "violation_end": mean(trace.metrics["cost_all"][:, -1] - level),
         "violation_patience": mean(cost_at(trace, patience) - level),
-        "slack_first": mean(slack[:, :patience].mean(1)),
-        "slack_end": mean(slack[:, -patience:].mean(1)),
-        "nu_end": mean(trace.info["nu"][:, -patience:].mean(1)),
+        "slack_first": mean(first_slacks.mean(1)),
+        "slack_end": mean(last_slacks.mean(1)),
+        "nu_end": mean(last_multipliers.mean(1)),
     }
     if "penalty" in trace.info:
-        numbers["penalty_end"] = mean(trace.info["penalty"][:, -1])
-    if p["rounds"] > EARLY:
+        penalty = trace.info["penalty"]
+        numbers["penalty_end"] = mean(penalty[:, -1])
+    if rounds > EARLY:
         numbers["violation_early"] = mean(cost_at(trace, EARLY) - level)
     return numbers
 
 
 def cost_at(trace: Trace, end: int) -> Array:
     """Per seed the whole cost at the last evaluation up to a round."""
-    column = int(np.searchsorted(trace.rounds, end, side="right")) - 1
-    return np.asarray(trace.metrics["cost_all"][:, column])
+    evaluations = np.searchsorted(trace.rounds, end, side="right")
+    costs = trace.metrics["cost_all"]
+    return np.asarray(costs[:, evaluations - 1])
