@@ -92,22 +92,27 @@ class HealthCheck:
             metrics = ", ".join(trace.metrics)
             name = self.guard if fitting else self.metric
             raise ValueError(f"HealthCheck: metric must be among {metrics}, got {name!r}.")
-        complete = replace(
-            self,
-            best=BEST.get(stem(self.metric)) if self.best is None else self.best,
-            chance=self.chance(trace.config) if callable(self.chance) else self.chance,
-            task=self.task or "*" in self.metric,
-        )
+        best = self.best
+        if best is None:
+            best = BEST.get(stem(self.metric))
+        chance = self.chance
+        if callable(chance):
+            chance = chance(trace.config)
+        task = self.task or "*" in self.metric
+        complete = replace(self, best=best, chance=chance, task=task)
         return [replace(complete, metric=metric) for metric in fitting]
 
     @property
     def sign(self) -> float:
         """What turns the metric so that lower is better."""
-        return -1.0 if stem(self.metric).endswith(HIGHER) else 1.0
+        higher = stem(self.metric).endswith(HIGHER)
+        return -1.0 if higher else 1.0
 
     def shown(self, x: float) -> str:
         """A share as per cent, anything else with four digits, for losses differ in the third."""
-        return f"{100 * x:.3g} %" if stem(self.metric).endswith("accuracy") else f"{x:.4g}"
+        if stem(self.metric).endswith("accuracy"):
+            return f"{100 * x:.3g} %"
+        return f"{x:.4g}"
 
 
 HealthChecks = Mapping[str, HealthCheck | tuple[HealthCheck, ...]]
@@ -141,7 +146,9 @@ def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) ->
     of the seeds or more.
     """
     checks = watched if isinstance(watched, tuple) else (watched,)
-    judged = [opened for check in checks for opened in check.opened(trace)]
+    judged: list[HealthCheck] = []
+    for check in checks:
+        judged += check.opened(trace)
     broken = not_finite(trace, judged)
     if broken or not judged or judged[0].rests:
         return broken
@@ -156,20 +163,33 @@ def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
 
     A metric that nobody watches may be undefined from the start.
     """
-    watched = {name for check in judged for name in (check.metric, check.guard)}
+    watched = watched_curves(judged)
     bad = np.zeros((len(trace.seeds), len(trace.rounds)), bool)
     for name, x in trace.metrics.items():
-        if name in watched or np.isfinite(x[:, 0]).all():
+        starts_finite = np.isfinite(x[:, 0]).all()
+        if name in watched or starts_finite:
             bad |= ~np.isfinite(x)
-    first_round = trace.rounds[bad.any(axis=0).argmax()]
-    return phrase(f"not finite from round {first_round}", np.asarray(bad.any(axis=1)))
+    bad_rounds = bad.any(axis=0)
+    bad_seeds = np.asarray(bad.any(axis=1))
+    first_round = trace.rounds[bad_rounds.argmax()]
+    return phrase(f"not finite from round {first_round}", bad_seeds)
+
+
+def watched_curves(judged: Iterable[HealthCheck]) -> list[str]:
+    """The metrics and the constraints that some checks look at."""
+    names = []
+    for check in judged:
+        names += [check.metric, check.guard]
+    return [name for name in names if name]
 
 
 def never_moved(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     """In how many seeds no watched curve or constraint left its start by more than rounding."""
-    names = [name for check in judged for name in (check.metric, check.guard) if name]
-    curves = [trace.metrics[name] for name in names]
-    still = [np.abs(x - x[:, :1]).max(1) <= DIGIT * np.abs(x).max(1) for x in curves]
+    still = []
+    for name in watched_curves(judged):
+        x = trace.metrics[name]
+        moved_by = np.abs(x - x[:, :1]).max(1)
+        still.append(moved_by <= DIGIT * np.abs(x).max(1))
     constant = listed([check.metric for check in judged])
     return phrase(f"never moved: {constant} constant", np.all(still, axis=0))
 
@@ -180,13 +200,18 @@ def dead(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     Constant over the last fifth at least, and abruptly so: the step before was more than a
     thousandth of the curve's whole range (a method that comes to rest at an optimum slows down).
     """
-    resting = {c.metric: rests(trace, c) for c in judged if not c.exact}
+    resting = {check.metric: rests(trace, check) for check in judged if not check.exact}
     fell = [at_rest & abruptly(trace.metrics[name]) for name, at_rest in resting.items()]
     seeds = np.any(fell, axis=0)
-    constant = {name: at_rest & seeds for name, at_rest in resting.items()}
-    names = [name for name in constant if constant[name].any()]
-    columns = [rests_from(trace.metrics[name])[constant[name]].min() for name in names]
-    first_round = int(trace.rounds[min(columns, default=0)]) + 1
+    names = []
+    columns = []
+    for name, at_rest in resting.items():
+        constant = at_rest & seeds
+        if constant.any():
+            names.append(name)
+            columns.append(rests_from(trace.metrics[name])[constant].min())
+    first_column = min(columns, default=0)
+    first_round = int(trace.rounds[first_column]) + 1
     return phrase(f"dead: {listed(names)} constant from round {first_round}", seeds)
 
 
@@ -196,16 +221,21 @@ def rests(trace: Trace, check: HealthCheck) -> Seeds:
     Of counts, which can rest while the model moves, all metrics have to.
     """
     x = trace.metrics[check.metric]
-    curves = trace.metrics.values() if stem(check.metric).endswith(COUNTS) else [x]
+    curves = [x]
+    if stem(check.metric).endswith(COUNTS):
+        curves = [*trace.metrics.values()]
     since = np.max([rests_from(curve) for curve in curves], axis=0)
-    stretch = max(2, round(STRETCH * (x.shape[1] - 1)))
-    constant = (since > 0) & (since < x.shape[1] - stretch)
+    columns = x.shape[1]
+    stretch = max(2, round(STRETCH * (columns - 1)))
+    constant = (since > 0) & (since < columns - stretch)
     return np.asarray(constant & ~at_best(x[:, -1], check))
 
 
 def at_best(final_values: PerSeed, check: HealthCheck) -> Seeds:
     """Seeds that end at the best there is."""
-    best = -np.inf if check.best is None else check.sign * check.best
+    if check.best is None:
+        return np.zeros(len(final_values), bool)
+    best = check.sign * check.best
     return np.asarray(check.sign * final_values <= best + DIGIT)
 
 
@@ -214,28 +244,34 @@ def gained(trace: Trace, check: HealthCheck) -> Seeds:
     x = trace.metrics[check.metric]
     if isinstance(check.chance, float) and check.best is not None:
         away = check.sign * (check.chance - late(x))
-        return np.asarray(away > AWAY * abs(check.chance - check.best))
+        whole_way = abs(check.chance - check.best)
+        return np.asarray(away > AWAY * whole_way)
     better = falls(check.sign * x) | at_best(late(x), check)
     if check.guard:
-        better |= falls(np.maximum(trace.metrics[check.guard] - check.level, 0.0))
+        violation = np.maximum(trace.metrics[check.guard] - check.level, 0.0)
+        better |= falls(violation)
     return np.asarray(better | check.task)
 
 
 def no_gain(trace: Trace, check: HealthCheck) -> str:
     """That a run ends at chance, or no better than its start, and in how many seeds."""
     seeds = ~gained(trace, check)
-    if not seeds.any() or (check.chance is None and 2 * seeds.sum() < len(seeds)):
+    few = 2 * seeds.sum() < len(seeds)
+    if not seeds.any() or (check.chance is None and few):
         return ""
     x = trace.metrics[check.metric][seeds]
-    ending = f"{check.metric} {check.shown(late(x).mean())}"
+    end = check.shown(late(x).mean())
     if isinstance(check.chance, float):
-        return phrase(f"at chance: {ending} against {check.shown(check.chance)}", seeds)
-    return phrase(f"no better than its start: {ending} after {check.shown(x[:, 0].mean())}", seeds)
+        chance = check.shown(check.chance)
+        return phrase(f"at chance: {check.metric} {end} against {chance}", seeds)
+    start = check.shown(x[:, 0].mean())
+    return phrase(f"no better than its start: {check.metric} {end} after {start}", seeds)
 
 
 def late(x: Curve) -> PerSeed:
     """The mean over the last tenth."""
-    return np.asarray(x[:, -tenth(x) :].mean(1))
+    last_columns = x[:, -tenth(x) :]
+    return np.asarray(last_columns.mean(1))
 
 
 def tenth(x: Curve) -> int:
@@ -250,41 +286,57 @@ def falls(x: Curve) -> Seeds:
     fifth. Scatter is that from one evaluated round to the next about their common pace, so that a
     steady course has none; 0 where too few rounds are evaluated to tell.
     """
+    rounding = DIGIT * np.abs(x).max(1)
+    fall = x[:, 0] - late(x)
+    if x.shape[1] < FEWEST:
+        return np.asarray(fall > rounding)
     n = tenth(x)
-    steps = np.diff(x[:, -max(2 * n, 3) - 1 :], axis=1)
-    noise = steps.std(1, ddof=1) / np.sqrt(2.0 * n) if x.shape[1] >= FEWEST else 0.0
-    return np.asarray(x[:, 0] - late(x) > np.maximum(TWICE * noise, DIGIT * np.abs(x).max(1)))
+    last_steps = max(2 * n, 3)
+    steps = np.diff(x[:, -last_steps - 1 :], axis=1)
+    noise = steps.std(1, ddof=1) / np.sqrt(2.0 * n)
+    return np.asarray(fall > np.maximum(TWICE * noise, rounding))
 
 
 def rests_from(x: Curve) -> NDArray[np.int64]:
     """The column from which each seed's curve is exactly constant to the end, `[S]`."""
-    same = (x == x[:, -1:])[:, ::-1]
-    return np.asarray(np.where(same.all(1), 0, x.shape[1] - same.argmin(1)))
+    at_end = x == x[:, -1:]
+    backwards = at_end[:, ::-1]
+    since = x.shape[1] - backwards.argmin(1)
+    return np.asarray(np.where(at_end.all(1), 0, since))
 
 
 def abruptly(x: Curve) -> Seeds:
     """Seeds whose curve came to rest from a step that was not small."""
     since = rests_from(x)
+    before = np.maximum(since - 1, 0)
     rows = np.arange(len(x))
-    step = np.abs(x[rows, since] - x[rows, np.maximum(since - 1, 0)])
-    return np.asarray(step > np.maximum(ABRUPT * np.ptp(x, axis=1), DIGIT * np.abs(x[:, -1])))
+    step = np.abs(x[rows, since] - x[rows, before])
+    small = ABRUPT * np.ptp(x, axis=1)
+    rounding = DIGIT * np.abs(x[:, -1])
+    return np.asarray(step > np.maximum(small, rounding))
 
 
 def stem(metric: str) -> str:
     """The name of a metric without a task's number, or a pattern's end."""
-    return metric.split("[")[0].rstrip("0123456789*").rstrip("_")
+    name, _, _ = metric.partition("[")
+    return name.rstrip("0123456789*").rstrip("_")
 
 
 def listed(texts: Sequence[str]) -> str:
     """The first of some texts, and how many more."""
-    return "".join(texts[:1]) + (f" and {len(texts) - 1} more" if len(texts) > 1 else "")
+    first = "".join(texts[:1])
+    if len(texts) > 1:
+        return f"{first} and {len(texts) - 1} more"
+    return first
 
 
 def phrase(problem: str, seeds: Seeds) -> str:
     """What is wrong and in how many seeds, if not in all; empty if in none."""
     if not seeds.any():
         return ""
-    return problem if seeds.all() else f"{problem} in {seeds.sum()} of {len(seeds)} seeds"
+    if seeds.all():
+        return problem
+    return f"{problem} in {seeds.sum()} of {len(seeds)} seeds"
 
 
 @dataclass(frozen=True)
@@ -336,14 +388,16 @@ class Needs:
 
     def unmet(self, runs: tuple[str, ...], evidence: Evidence) -> str:
         """What is missing, in words that follow "because"; empty if nothing is."""
-        lacking = [why for run in runs for why in self._of_run(run, evidence)]
+        lacking: list[str] = []
+        for run in runs:
+            lacking += self._of_run(run, evidence)
         for name, (value, full_value) in evidence.changed.items():
             if name in self.parameters:
                 lacking.append(f"{name} is {value!r}, the paper's setting {full_value!r}")
         lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
         if not self.exact:
-            configs = evidence.configs
-            lacking += too_few_seeds({run: configs[run] for run in runs if run in configs})
+            configs = {run: evidence.configs[run] for run in runs if run in evidence.configs}
+            lacking += too_few_seeds(configs)
             lacking += self._ill(runs, evidence)
         if len(lacking) > 1:
             return f"{lacking[0]} (and {len(lacking) - 1} more)"
@@ -355,7 +409,8 @@ class Needs:
             expected = any(fnmatchcase(run, pattern) for pattern in self.dead)
             fault = evidence.health.get(run)
             if fault and not expected:
-                yield f"{spoken(run, evidence.configs.get(run, {}))} is not healthy: {fault}"
+                method = spoken(run, evidence.configs.get(run, {}))
+                yield f"{method} is not healthy: {fault}"
 
     def _of_run(self, run: str, evidence: Evidence) -> Iterator[str]:
         """Where a run is not that of the paper's setting, or falls short of the paper itself."""
@@ -369,6 +424,10 @@ class Needs:
         stored = computed_part(evidence.stored[run])
         for where, (value, stored_value) in differences(config, stored):
             yield f"{run} has {where} {shown(value)}, the paper's setting {shown(stored_value)}"
+        yield from self._short_of_paper(run, config)
+
+    def _short_of_paper(self, run: str, config: Config) -> Iterator[str]:
+        """Where a run falls short of the paper itself."""
         for where, paper_value in self.paper.items():
             value = entry(config, where)
             if where == "rounds":
@@ -381,7 +440,10 @@ class Needs:
 
 def computed_part(config: Config) -> Config:
     """A configuration without seeds, and without what is not computed from it."""
-    return {key: value for key, value in config.items() if key not in ("bits", "labels", "seeds")}
+    computed = dict(config)
+    for key in ("bits", "labels", "seeds"):
+        computed.pop(key, None)
+    return computed
 
 
 def shown(value: Any) -> str:
@@ -391,32 +453,46 @@ def shown(value: Any) -> str:
 
 def too_few_seeds(configs: Mapping[str, Config]) -> Iterator[str]:
     """The runs with fewer seeds than an interval takes."""
+    examples: dict[str, Config] = {}
+    for name, config in configs.items():
+        examples.setdefault(whole_run(name), config)
     for run, seeds in seeds_of(configs).items():
         if len(seeds) < SEEDS:
-            example = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
-            count = f"{len(seeds)} seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
-            yield f"{spoken(run, example)} has {count}, at least {SEEDS} are needed"
+            plural = "seed" if len(seeds) == 1 else "seeds"
+            method = spoken(run, examples[run])
+            yield f"{method} has {len(seeds)} {plural}, at least {SEEDS} are needed"
 
 
 def seeds_of(configs: Mapping[str, Config]) -> dict[str, set[int]]:
     """The seeds of every run, those that are runs of their own together."""
     seeds: dict[str, set[int]] = {}
-    for run, config in configs.items():
-        seeds.setdefault(ONE_SEED.sub("", run), set()).update(config.get("seeds", ()))
+    for name, config in configs.items():
+        run_seeds = seeds.setdefault(whole_run(name), set())
+        run_seeds.update(config.get("seeds", ()))
     return seeds
+
+
+def whole_run(name: str) -> str:
+    """The name of a run, without the number of the seed that it has alone."""
+    return ONE_SEED.sub("", name)
 
 
 def spoken(run: str, config: Config) -> str:
     """A run by its method; by its name where the configuration has none."""
-    types = (entry(config, where) for where in ("algorithm.method.type", "algorithm.type"))
-    return next((f"a run of {method}" for method in types if method != MISSING), run)
+    for where in ("algorithm.method.type", "algorithm.type"):
+        method = entry(config, where)
+        if method != MISSING:
+            return f"a run of {method}"
+    return run
 
 
 def entry(config: Config, where: str) -> Any:
     """An entry of a configuration by its dotted name; `MISSING` where there is none."""
     value: Any = config
     for key in where.split("."):
-        value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
+        if not isinstance(value, Mapping):
+            return MISSING
+        value = value.get(key, MISSING)
     return value
 
 
@@ -429,7 +505,9 @@ def differences(
     if isinstance(config, Mapping) and isinstance(stored_config, Mapping):
         for key in dict.fromkeys([*stored_config, *config]):
             inner = f"{where}.{key}" if where else str(key)
-            yield from differences(config.get(key, MISSING), stored_config.get(key, MISSING), inner)
+            value = config.get(key, MISSING)
+            stored_value = stored_config.get(key, MISSING)
+            yield from differences(value, stored_value, inner)
     elif not same(config, stored_config):
         yield where, (config, stored_config)
 
