@@ -37,8 +37,9 @@ class Comparison:
 
     def __str__(self) -> str:
         """Both tables."""
-        tables = self.differences, self.finals
-        return "\n\n".join(table.to_string(max_colwidth=WIDTH) for table in tables)
+        differences = self.differences.to_string(max_colwidth=WIDTH)
+        finals = self.finals.to_string(max_colwidth=WIDTH)
+        return f"{differences}\n\n{finals}"
 
 
 def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison:
@@ -60,25 +61,34 @@ def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison
     if not a.metrics.keys() & b.metrics.keys():
         has = f"first has {', '.join(a.metrics)}, second has {', '.join(b.metrics)}"
         raise ValueError(f"compare: the runs must share a metric, got none; {has}.")
-    names = ["first", "second"]
+    return Comparison(differences_of(a, b), finals_of(a, b))
+
+
+def differences_of(a: Trace, b: Trace) -> pd.DataFrame:
+    """The entries of configuration and provenance that differ, one column a run."""
     entries_a = entries_of(a)
     entries_b = entries_of(b)
-    entries = {}
+    rows = {}
     for key in entries_a | entries_b:
         if entries_a.get(key) != entries_b.get(key):
-            entries[key] = [str(entries_a.get(key, "-")), str(entries_b.get(key, "-"))]
+            entry_a = entries_a.get(key, "-")
+            entry_b = entries_b.get(key, "-")
+            rows[key] = [str(entry_a), str(entry_b)]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["first", "second"])
+
+
+def finals_of(a: Trace, b: Trace) -> pd.DataFrame:
+    """What `finals` has of both runs, side by side, and the difference."""
     paired = sorted(a.seeds) == sorted(b.seeds)
-    values_of_b = finals(b)
-    rows = {
-        name: beside(values, values_of_b[name], paired)
-        for name, values in finals(a).items()
-        if name in values_of_b
-    }
-    columns = [*names, f"difference, {'paired by seed' if paired else 'seeds apart'}"]
-    return Comparison(
-        pd.DataFrame.from_dict(entries, orient="index", columns=names),
-        pd.DataFrame.from_dict(rows, orient="index", columns=columns),
-    )
+    how = "paired by seed" if paired else "seeds apart"
+    values_a = finals(a)
+    values_b = finals(b)
+    rows = {}
+    for name, values in values_a.items():
+        if name in values_b:
+            rows[name] = beside(values, values_b[name], paired)
+    columns = ["first", "second", f"difference, {how}"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def find(run: str | Path | Trace, argument: str) -> Trace:
@@ -86,46 +96,37 @@ def find(run: str | Path | Trace, argument: str) -> Trace:
     checks.value("compare", argument, run, str | Path | Trace)
     if isinstance(run, Trace):
         return run
-    if str(run).endswith(".json"):
-        return Trace.load(Path(run))
-    location, _, profile = str(run).partition("@")
+    text = str(run)
+    if text.endswith(".json"):
+        return Trace.load(Path(text))
+    location, _, profile = text.partition("@")
+    profile = profile or "full"
     study, _, name = location.partition("/")
     if study not in STUDIES or not name:
         hint = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
-        raise ValueError(
-            checks.sentence(
-                "compare",
-                argument,
-                "name a run",
-                str(run),
-                hint,
-            )
-        )
-    STUDIES[study].resolve(profile or "full")  # refuses a profile that the study does not have
-    path = store.run_path(study, profile or "full", name)
+        raise ValueError(checks.sentence("compare", argument, "name a run", text, hint))
+    STUDIES[study].resolve(profile)  # refuses a profile that the study does not have
+    path = store.run_path(study, profile, name)
     stored = archive.names(path.parent) - {"numbers"}
     if name not in stored:
         rule = f"name a stored run of {study}"
-        make = f"`papers reproduce {study} --profile {profile or 'full'} --missing` makes them"
-        hint = nearest(name, stored) if stored else make
-        raise ValueError(
-            checks.sentence(
-                "compare",
-                argument,
-                rule,
-                name,
-                hint,
-            )
-        )
-    return store.to_trace(store.read_run(path))
+        hint = f"`papers reproduce {study} --profile {profile} --missing` makes them"
+        if stored:
+            hint = nearest(name, stored)
+        raise ValueError(checks.sentence("compare", argument, rule, name, hint))
+    payload = store.read_run(path)
+    return store.to_trace(payload)
 
 
 def entries_of(trace: Trace) -> dict[str, Any]:
     """Configuration and provenance of a run, one entry a dotted name."""
-    made_by = {k: v for k, v in trace.provenance.items() if k in MADE_BY}
-    config = {k: v for k, v in trace.config.items() if k not in ("bits", "labels")}
-    flat: dict[str, Any] = pd.json_normalize({**config, "made by": made_by}).iloc[0].to_dict()
-    return {k: v for k, v in flat.items() if v != {}}
+    config = dict(trace.config)
+    for result in ("bits", "labels"):
+        config.pop(result, None)
+    made_by = {name: value for name, value in trace.provenance.items() if name in MADE_BY}
+    table = pd.json_normalize({**config, "made by": made_by})
+    entries: dict[str, Any] = table.iloc[0].to_dict()
+    return {name: value for name, value in entries.items() if value != {}}
 
 
 def finals(trace: Trace) -> dict[str, np.ndarray]:
@@ -134,11 +135,13 @@ def finals(trace: Trace) -> dict[str, np.ndarray]:
     Of a stored run the bits too.
     """
     order = np.argsort(trace.seeds)
-    values = {name: x[order, -1] for name, x in trace.metrics.items()}
+    values = {}
+    for name, curves in trace.metrics.items():
+        values[name] = curves[order, -1]
     for name, bits in trace.config.get("bits", {}).items():
         values[f"{name} a round"] = np.full(len(order), bits)
-    for name, x in trace.info.items():
-        values[f"{name} a round"] = x[order].mean(axis=1)
+    for name, curves in trace.info.items():
+        values[f"{name} a round"] = curves[order].mean(axis=1)
     return values
 
 
@@ -147,6 +150,11 @@ def beside(x: np.ndarray, y: np.ndarray, paired: bool) -> list[str]:
 
     With an interval where both have the same seeds: what a seed does to both cancels.
     """
-    apart = mean(y - x) if paired else exact(y.mean() - x.mean())
-    numbers = (mean(x), mean(y), apart)
-    return [f"{n.value:.6g}" if n.low == n.high else n.text() for n in numbers]
+    difference_of_means = y.mean() - x.mean()
+    difference = mean(y - x) if paired else exact(difference_of_means)
+    numbers = (mean(x), mean(y), difference)
+    texts = []
+    for number in numbers:
+        is_exact = number.low == number.high
+        texts.append(f"{number.value:.6g}" if is_exact else number.text())
+    return texts

@@ -64,13 +64,8 @@ class Comparison:
     def finding(self, mark: str) -> Finding:
         """What `results/recheck.json` says of the run."""
         difference = float(f"{self.difference:.2g}")
-        return Finding(
-            mark,
-            self.rounds,
-            self.of,
-            difference,
-            not self.wrong,
-        )
+        equal = not self.wrong
+        return Finding(mark, self.rounds, self.of, difference, equal)
 
 
 def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
@@ -82,10 +77,12 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     """
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
-    stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
+    present = [n for n, spec in chosen.items() if store.is_stored(study.name, profile, n, spec)]
+    stored = {name: chosen[name] for name in present}
     done: list[Comparison] = []
     without_data: dict[str, DataError] = {}
-    for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
+    cut = {name: _cut(study, name, spec) for name, spec in specs.items()}
+    for group in store.groups(cut):
         if stored.keys().isdisjoint(group):
             continue
         try:
@@ -96,15 +93,10 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             continue
         findings = {}
         for name in stored.keys() & traces.keys():
-            comparison = compare(
-                study,
-                name,
-                stored[name],
-                traces[name],
-                profile,
-            )
-            sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
-            findings[name] = comparison.finding(comparisons.mark(study.name, profile, name))
+            comparison = compare(study, name, stored[name], traces[name], profile)
+            _print_wrong(comparison)
+            mark = comparisons.mark(study.name, profile, name)
+            findings[name] = comparison.finding(mark)
             done.append(comparison)
         comparisons.note(study.name, profile, len(specs), findings)
     equal = [comparison.difference for comparison in done if not comparison.wrong]
@@ -115,14 +107,23 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             f"{study.name}: such differences come of another order of roundings, on this machine "
             "or in changed code; --store stores today's digits"
         )
-    if short := sum(not comparison.complete for comparison in done):
-        print(f"{study.name}: {short} of them over their first rounds alone, no farther")
-    if lacking := [name for name in chosen if name not in stored]:
+    short = [comparison for comparison in done if not comparison.complete]
+    if short:
+        print(f"{study.name}: {len(short)} of them over their first rounds alone, no farther")
+    lacking = [name for name in chosen if name not in stored]
+    if lacking:
         print(f"{study.name}: {listed(lacking)} not stored as declared; --missing stores them")
     if without_data:
         reason = next(iter(without_data.values()))
-        print(f"{study.name}: {listed([*without_data])} not compared, without data; {reason}")
+        names = listed([*without_data])
+        print(f"{study.name}: {names} not compared, without data; {reason}")
     return len(equal) == len(chosen)
+
+
+def _print_wrong(comparison: Comparison) -> None:
+    """Print what differs, a sentence a line, where errors go."""
+    for sentence in comparison.wrong:
+        print(sentence, file=sys.stderr)
 
 
 def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, seed: int) -> int:
@@ -137,11 +138,13 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     studies_of_equal: set[str] = set()
     without_data: dict[str, int] = {}
     for study, name, spec in sample(chosen, seed):
-        if done and time.monotonic() - began > seconds:
+        took = time.monotonic() - began
+        if done and took > seconds:
             break
+        rounds = sampled_rounds(study, name, spec)
         try:
             with offline():
-                trace = computed(spec, sampled_rounds(study, name, spec))
+                trace = computed(spec, rounds)
         except DataError:
             without_data[study.name] = without_data.get(study.name, 0) + 1
             continue
@@ -150,21 +153,23 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
         if not comparison.wrong:
             studies_of_equal.add(study.name)
         print(f"  {study.name}/{name}: {comparison.rounds} of {spec.rounds} rounds", flush=True)
-        sys.stderr.writelines(f"{sentence}\n" for sentence in comparison.wrong)
+        _print_wrong(comparison)
     equal = [comparison for comparison in done if not comparison.wrong]
     complete = sum(comparison.complete for comparison in equal)
+    differing = len(done) - len(equal)
+    took = time.monotonic() - began
     print(
         f"recheck: {len(equal)} runs of {len(studies_of_equal)} studies are what the code "
-        f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
-        f"({time.monotonic() - began:.0f} s)"
+        f"gives, {complete} of them to the end, {differing} are not ({took:.0f} s)"
     )
     if without_data:
-        runs = ", ".join(f"{count} of {name}" for name, count in without_data.items())
+        counts = [f"{count} of {name}" for name, count in without_data.items()]
+        runs = ", ".join(counts)
         print(f"recheck: runs not checked here, without their data: {runs}")
     if not done:
         print("recheck: nothing was compared", file=sys.stderr)
         return 2
-    return 2 if len(equal) < len(done) else 0
+    return 2 if differing else 0
 
 
 def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Spec]]:
@@ -172,22 +177,33 @@ def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Sp
     rng = np.random.default_rng(seed)
     drawn = []
     for study in studies:
-        runs = [*study.specs(study.resolve("full")).items()]
-        drawn.append([(study, *runs[i]) for i in rng.permutation(len(runs))])
-    return filter(None, chain.from_iterable(zip_longest(*drawn)))
+        params = study.resolve("full")
+        runs = list(study.specs(params).items())
+        in_order = []
+        for index in rng.permutation(len(runs)):
+            name, spec = runs[index]
+            in_order.append((study, name, spec))
+        drawn.append(in_order)
+    in_turn = chain.from_iterable(zip_longest(*drawn))
+    return filter(None, in_turn)
 
 
 def sampled_rounds(study: Study, name: str, spec: Spec) -> int:
     """How many of the first rounds of a run a sample has."""
-    took = float(study.payload(name)["provenance"]["wall_s"])
-    fits = max(1, int(spec.rounds * min(1.0, SAMPLE_S / took)))
-    return min(fits, SAMPLED, _cut(study, name, spec).rounds)
+    provenance = study.payload(name)["provenance"]
+    took = float(provenance["wall_s"])
+    share = min(1.0, SAMPLE_S / took)
+    fits = max(1, int(spec.rounds * share))
+    comparable = _cut(study, name, spec).rounds
+    return min(fits, SAMPLED, comparable)
 
 
 def _cut(study: Study, name: str, spec: Spec) -> Spec:
     """A run as far as it can be compared: to the end, for most."""
-    rounds = first_fit(name, study.tolerances, Tolerance()).rounds
-    return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
+    most = first_fit(name, study.tolerances, Tolerance()).rounds
+    if most is None:
+        return spec
+    return replace(spec, rounds=min(most, spec.rounds))
 
 
 def computed(spec: Spec, rounds: int, shift: float = 0.0) -> Trace:
@@ -195,22 +211,30 @@ def computed(spec: Spec, rounds: int, shift: float = 0.0) -> Trace:
 
     In the data as a share of each entry: a first step of size 1 forgets the start.
     """
+    make = spec.problem
 
     def shifted(seed: int) -> Problem:
-        problem = spec.problem(seed)
+        problem = make(seed)
         g = torch.Generator().manual_seed(seed)
 
         def noise(x: Tensor) -> Tensor:
-            return shift * torch.randn(x.shape, generator=g).to(x)
+            normal = torch.randn(x.shape, generator=g)
+            return shift * normal.to(x)
 
         w0 = problem.w0 + noise(problem.w0)
         if problem.set is not None:  # where methods without projections must start
             w0 = problem.set.project(w0)
-        data = tuple(x * (1 + noise(x)) if x.is_floating_point() else x for x in problem.data)
-        return replace(problem, w0=w0, data=data)
+        data = []
+        for x in problem.data:
+            is_float = x.is_floating_point()
+            data.append(x * (1 + noise(x)) if is_float else x)
+        return replace(problem, w0=w0, data=tuple(data))
 
-    shortened = replace(spec, rounds=rounds, problem=shifted if shift else spec.problem)
-    return store.compute({"run": shortened}, "cpu", progress=False)["run"]
+    spec = replace(spec, rounds=rounds)
+    if shift:
+        spec = replace(spec, problem=shifted)
+    traces = store.compute({"run": spec}, "cpu", progress=False)
+    return traces["run"]
 
 
 def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "full") -> Comparison:
@@ -219,7 +243,6 @@ def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "f
     Where a problem that is shifted by rounding leads elsewhere too, nothing is compared: another
     CPU may round so that a switch at its threshold falls to the other side.
     """
-    run = f"{comparisons.named(study.name, profile)}/{name}"
     tolerance = first_fit(name, study.tolerances, Tolerance())
     rounds = int(trace.rounds[-1])
     stored = store.to_trace(study.payload(name, profile))
@@ -232,80 +255,85 @@ def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "f
     if not all(flags.all() for flags in equal.values()):
         # both ways, since a tie that rounding decides falls to one side with each
         for shift in (SHIFT, -SHIFT):
-            shifted = _parts(_as_stored(computed(spec, rounds, shift), spec), stored)
+            shifted_trace = _as_stored(computed(spec, rounds, shift), spec)
+            shifted = _parts(shifted_trace, stored)
             for curve in judged:
-                elsewhere = _led_elsewhere(
-                    curve,
-                    shifted[curve],
-                    curves[curve],
-                    tolerance,
-                )
+                elsewhere = _led_elsewhere(curve, shifted[curve], curves[curve], tolerance)
                 chaotic[curve] |= elsewhere
-    strays = np.any([(~equal[c] & ~chaotic[c]).any(axis=1) for c in judged], axis=0)
+    differs = {curve: ~equal[curve] & ~chaotic[curve] for curve in judged}
+    strays = np.any([flags.any(axis=1) for flags in differs.values()], axis=0)
     if np.sum(strays) <= tolerance.strays:
-        for flags in chaotic.values():
-            flags[strays] = True
+        for curve in judged:
+            chaotic[curve][strays] = True
+            differs[curve][strays] = False
+    run = f"{comparisons.named(study.name, profile)}/{name}"
     wrong = []
     difference = 0.0
     for curve in judged:
-        for row, entry in np.argwhere(~equal[curve] & ~chaotic[curve])[:1]:
+        entries = np.argwhere(differs[curve])
+        if len(entries):
+            row, entry = entries[0]
             wrong.append(
                 f"{run}: {curve} must be what the code gives, it is not at entry {entry} of "
                 f"seed {stored.seeds[row]}; find out why, or reproduce it."
             )
-        apart = np.abs(curves[curve] - known[curve])[equal[curve] | ~chaotic[curve]]
+        distances = np.abs(curves[curve] - known[curve])
+        counts = equal[curve] | ~chaotic[curve]
+        apart = np.nanmax(distances[counts], initial=0.0)
         size = np.nanmax(np.abs(known[curve]), initial=NOTHING)
-        difference = max(difference, np.nanmax(apart, initial=0.0) / size)
+        difference = max(difference, apart / size)
     if rounds == spec.rounds:
-        for direction, bits in stored.config["bits"].items():
-            counted = trace.config["bits"][direction]
-            if not isclose(bits, counted, rel_tol=1e-9):
-                wrong.append(
-                    f"{run}: {direction} must be {counted:.10g}, got {bits:.10g}; reproduce it."
-                )
+        wrong += _other_bits(run, stored, trace)
     return Comparison(rounds, spec.rounds, wrong, float(difference))
+
+
+def _other_bits(run: str, stored: Trace, trace: Trace) -> list[str]:
+    """A sentence for each direction in which a round has other bits than are stored."""
+    sentences = []
+    for direction, bits in stored.config["bits"].items():
+        counted = trace.config["bits"][direction]
+        if not isclose(bits, counted, rel_tol=1e-9):
+            sentences.append(
+                f"{run}: {direction} must be {counted:.10g}, got {bits:.10g}; reproduce it."
+            )
+    return sentences
 
 
 def _as_stored(trace: Trace, spec: Spec) -> Trace:
     """A computed run with the digits that a stored one has."""
-    return store.to_trace(
-        store.to_payload(
-            "",
-            "",
-            "",
-            spec,
-            trace,
-        )
-    )
+    payload = store.to_payload("", "", "", spec, trace)
+    return store.to_trace(payload)
 
 
 def _near(a: Array, b: Array, tolerance: Tolerance, share: float = 1.0) -> Flags:
     """Where values are equal within a share of a tolerance."""
     size = np.nanmax(np.abs(b), axis=1, initial=NOTHING, keepdims=True)
+    relative = share * tolerance.rtol
     absolute: Any = share * tolerance.atol * size
-    return np.isclose(
-        a,
-        b,
-        share * tolerance.rtol,
-        absolute,
-        equal_nan=True,
-    )
+    return np.isclose(a, b, relative, absolute, equal_nan=True)
 
 
 def _led_elsewhere(name: str, shifted: Array, computed: Array, tolerance: Tolerance) -> Flags:
     """Where a problem that is shifted by rounding gives other values; of a model all or nothing."""
     if name in ENDS:
-        return np.asarray(~_near(shifted, computed, tolerance).all(1, keepdims=True))
+        equal = _near(shifted, computed, tolerance)
+        return np.asarray(~equal.all(axis=1, keepdims=True))
     # two ways may part slowly, and a third stand between
-    return ~np.logical_and.accumulate(_near(shifted, computed, tolerance, 0.1), 1)
+    close = _near(shifted, computed, tolerance, share=0.1)
+    close_so_far = np.logical_and.accumulate(close, axis=1)
+    return ~close_so_far
 
 
 def _parts(trace: Trace, reference: Trace) -> dict[str, Array]:
     """What of a run the other has too: curves at shared rounds, models where both end together."""
     shared = np.isin(trace.rounds, reference.rounds)
-    curves = {name: x[:, shared] for name, x in trace.metrics.items()}
-    curves |= {name: x[:, : reference.rounds[-1]] for name, x in trace.info.items()}
-    if trace.rounds[-1] == reference.rounds[-1]:
-        ends = zip(ENDS, (trace.state, trace.output), strict=True)
-        curves |= {name: x for name, x in ends if x is not None}
-    return curves
+    last_round = reference.rounds[-1]
+    parts = {}
+    for name, curves in trace.metrics.items():
+        parts[name] = curves[:, shared]
+    for name, curves in trace.info.items():
+        parts[name] = curves[:, :last_round]
+    if trace.rounds[-1] == last_round:
+        models = dict(zip(ENDS, (trace.state, trace.output), strict=True))
+        parts |= {name: model for name, model in models.items() if model is not None}
+    return parts
