@@ -51,7 +51,8 @@ def curves(traces: Traces) -> pd.DataFrame:
     frames = []
     for name, trace in traces.items():
         rows = tables.rows_of(trace.seeds, trace.rounds, trace.metrics, trace.info)
-        frames.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
+        columns = {"run": name, **labels_of(trace), **rows}
+        frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -78,29 +79,36 @@ def chosen(
     defaults : the study's defaults, which all other labels have, or which a run does not have.
     fixed : labels with other values, which all of them have.
     """
-    runs = {}
     sought = {**defaults, **fixed}
     free = {*vary} - fixed.keys()
+    runs = {}
     for name, trace in traces.items():
         labels = labels_of(trace)
-        fits = all(labels[label] == sought.get(label) for label in labels.keys() - free)
-        if labels and fits and fixed.keys() <= labels.keys():
+        bound = labels.keys() - free
+        fits = all(labels[label] == sought.get(label) for label in bound)
+        has_fixed = fixed.keys() <= labels.keys()
+        if labels and fits and has_fixed:
             runs[name] = trace
     return runs
 
 
 def sweep(traces: Traces, defaults: Defaults, label: str, **fixed: Label) -> dict[Any, Trace]:
     """Runs that differ in one label, by its value and ascending; see `along`."""
-    runs = [*chosen(traces, [label], defaults, **fixed).values()]
-    by_value = {labels_of(run)[label]: run for run in runs if label in labels_of(run)}
+    by_value = {}
+    for run in chosen(traces, [label], defaults, **fixed).values():
+        labels = labels_of(run)
+        if label in labels:
+            by_value[labels[label]] = run
     return dict(sorted(by_value.items()))
 
 
 def starts(frame: pd.DataFrame, curve: str) -> pd.DataFrame:
     """The rows of models at the starts of rounds whose curve was evaluated; no final model."""
     last_round = frame.groupby("run")["round"].transform("max")
-    evaluated = frame[curve].notna().groupby([frame["run"], frame["round"]]).transform("any")
-    return frame[evaluated & (frame["round"] < last_round)]
+    before_last = frame["round"] < last_round
+    rounds = [frame["run"], frame["round"]]
+    evaluated = frame[curve].notna().groupby(rounds).transform("any")
+    return frame[evaluated & before_last]
 
 
 def late(frame: pd.DataFrame, curve: str, share: float = 0.2) -> pd.DataFrame:
@@ -112,7 +120,8 @@ def late(frame: pd.DataFrame, curve: str, share: float = 0.2) -> pd.DataFrame:
     rounds = rows.groupby(["run", "seed"])["round"]
     from_end = rounds.cumcount(ascending=False)
     count = rounds.transform("size")
-    return rows[from_end < np.maximum(1, np.round(share * count))]
+    late_count = np.maximum(1, np.round(share * count))
+    return rows[from_end < late_count]
 
 
 def per_seed(rows: pd.DataFrame, curve: str, by: Sequence[str]) -> pd.Series[float]:
@@ -129,17 +138,20 @@ def labels_in(frame: pd.DataFrame) -> pd.DataFrame:
     """The labels of the runs in a frame, a row a run: its columns that are constant in each run."""
     by_run = frame.groupby("run", sort=False)
     candidates = frame.columns.drop(["run", "seed", "round"])
-    constant = by_run[list(candidates)].nunique().max() <= 1
-    return by_run[list(candidates[constant])].first()
+    different_values = by_run[list(candidates)].nunique().max()
+    labels = candidates[different_values <= 1]
+    return by_run[list(labels)].first()
 
 
 def late_values(frame: pd.DataFrame, *names: str, share: float = 0.2) -> pd.DataFrame:
     """Means of curves over the last share of the rounds: a row a run and seed, with labels."""
-    values = pd.DataFrame(
-        {name: per_seed(late(frame, name, share), name, ["run"]) for name in names}
-    )
+    columns = {}
+    for name in names:
+        rows = late(frame, name, share)
+        columns[name] = per_seed(rows, name, ["run"])
+    values = pd.DataFrame(columns).reset_index()
     labels = labels_in(frame).drop(columns=list(names), errors="ignore")
-    return values.reset_index().join(labels, on="run")
+    return values.join(labels, on="run")
 
 
 def along(
@@ -162,11 +174,14 @@ def selected(
 ) -> pd.DataFrame:
     """The rows that differ in the labels of `vary` alone; parameters as of `along`."""
     for label, value in {**defaults, **fixed}.items():
-        if label in vary and label not in fixed:
+        varies = label in vary and label not in fixed
+        if varies:
             continue
         if label in rows:
             fits = rows[label] == value
-            rows = rows[fits if label in fixed else fits | rows[label].isna()]
+            if label not in fixed:
+                fits |= rows[label].isna()
+            rows = rows[fits]
         elif label in fixed:
             rows = rows[:0]
     return rows
@@ -189,20 +204,26 @@ def estimates(
     runs: list[tuple[Any, pd.DataFrame]] = [((), values)]
     if names:
         runs = [*values.groupby(level=names, sort=False, dropna=False)]
+    units = units or {}
     rows = []
     for measure in map(str, values):
-        unit = (units or {}).get(measure, "")
-        for of_run, group in runs:
+        unit = units.get(measure, "")
+        for label_values, group in runs:
             numbers = group[measure].dropna().infer_objects()
             if len(numbers):
-                run_labels = {**dict(zip(names, of_run, strict=True)), **labels}
-                rows.append(row(measure, over_seeds(numbers.to_numpy(), unit), **run_labels))
+                number = over_seeds(numbers.to_numpy(), unit)
+                run_labels = dict(zip(names, label_values, strict=True))
+                rows.append(Row(measure, number, run_labels | labels))
     return rows
 
 
 def labelled(rows: Iterable[Row], traces: Traces) -> list[Row]:
     """Rows of which a label `run` names the run, with the labels of that run in its place."""
-    return [entry._replace(labels=labels_of(traces[str(entry.labels["run"])])) for entry in rows]
+    with_labels = []
+    for entry in rows:
+        trace = traces[str(entry.labels["run"])]
+        with_labels.append(entry._replace(labels=labels_of(trace)))
+    return with_labels
 
 
 def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Labels) -> pd.DataFrame:
@@ -219,7 +240,8 @@ def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Label
     A row a seed and a column a measure; empty where a run is not there.
     """
     minuend = _measures_of(values, defaults, first)
-    apart = minuend - _measures_of(values, defaults, second)
+    subtrahend = _measures_of(values, defaults, second)
+    apart = minuend - subtrahend
     return apart.dropna(axis="columns", how="all").dropna(how="all")
 
 
@@ -243,31 +265,29 @@ def halves_apart(values: pd.DataFrame, defaults: Defaults, run: Labels) -> pd.Da
     where there are fewer.
     """
     rows = _measures_of(values, defaults, run)
-    if len(rows) < 3:
-        return rows[:0]
-    half = max(2, len(rows) // 2)
-    first_half = rows[:half]
-    last_half = rows[-half:].set_index(first_half.index)
-    return (first_half - last_half).dropna(axis="columns", how="all")
+    apart = first_minus_last(rows.to_numpy(float))
+    index = rows.index[: len(apart)]
+    frame = pd.DataFrame(apart, index, rows.columns)
+    return frame.dropna(axis="columns", how="all")
 
 
-def null_rows(
-    measure: str,
-    values: NDArray[Any],
-    unit: str = "",
-    **labels: Label,
-) -> list[Row]:
+def null_rows(measure: str, values: NDArray[Any], unit: str = "", **labels: Label) -> list[Row]:
     """The row of `first_minus_last` of a run's values, if there are enough seeds."""
     apart = first_minus_last(values)
     if len(apart) == 0:
         return []
-    return [row(measure, mean(apart, unit), **labels, minus="nothing")]
+    number = mean(apart, unit)
+    return [row(measure, number, **labels, minus="nothing")]
 
 
 def permuted(values: NDArray[Any]) -> NDArray[Any]:
     """Values `[runs, S]` of a sweep, those of every seed turned on to other runs: null data."""
     runs, seeds = values.shape
-    turned = [np.roll(values[:, seed], 1 + seed % max(1, runs - 1)) for seed in range(seeds)]
+    most = max(1, runs - 1)
+    turned = []
+    for seed in range(seeds):
+        places = 1 + seed % most
+        turned.append(np.roll(values[:, seed], places))
     return np.stack(turned, axis=1)
 
 
@@ -281,7 +301,7 @@ def of_runs(traces: Traces, measures: Callable[[Trace], Mapping[str, Number]]) -
     rows = []
     for trace in traces.values():
         labels = labels_of(trace)
-        rows += [row(name, number, **labels) for name, number in measures(trace).items()]
+        rows += [Row(name, number, labels) for name, number in measures(trace).items()]
     return rows
 
 
@@ -314,11 +334,12 @@ def name_of(labels: Labels, defaults: Defaults) -> str:
         if value is None or value == defaults.get(label):
             continue
         if isinstance(value, bool):
-            words.append(label if value else f"no_{label}")
+            word = label if value else f"no_{label}"
         elif isinstance(value, str):
-            words.append(value if label in defaults else f"{label}_{value}")
+            word = value if label in defaults else f"{label}_{value}"
         else:
-            words.append(f"{label}{value:g}")
+            word = f"{label}{value:g}"
+        words.append(word)
     return "_".join(words)
 
 
@@ -331,7 +352,8 @@ def completed(labels: Labels, defaults: Defaults, without: Sequence[str] = ()) -
     complete = {}
     for label, default in defaults.items():
         value = labels.get(label, default)
-        if value is not None and (label in labels or label not in without):
+        left_out = label in without and label not in labels
+        if value is not None and not left_out:
             complete[label] = value
     return complete
 
@@ -344,7 +366,8 @@ def by_name(specs: Sequence[Spec], defaults: Defaults) -> dict[str, Spec]:
     named: dict[str, Spec] = {}
     for spec in specs:
         name = name_of(spec.labels, defaults)
-        if named.setdefault(name, spec).algorithm != spec.algorithm:
+        former = named.setdefault(name, spec)
+        if former.algorithm != spec.algorithm:
             raise ValueError(f"by_name: labels of runs must differ, got {name!r} twice.")
     return named
 
@@ -366,13 +389,18 @@ class Query:
         return cls(measure, tuple(labels.items()))
 
     def __str__(self) -> str:
+        if not self.labels:
+            return self.measure
         words = []
         for label, value in self.labels:
-            text = value if isinstance(value, str) else f"{value:g}"
             if isinstance(value, bool):
                 text = "yes" if value else "no"
+            elif isinstance(value, str):
+                text = value
+            else:
+                text = f"{value:g}"
             words.append(f"{label} = {text}")
-        return f"{self.measure} ({', '.join(words)})" if words else self.measure
+        return f"{self.measure} ({', '.join(words)})"
 
 
 Key = str | Query
@@ -401,14 +429,15 @@ class Quantities(Mapping[Key, Number]):
         self._names: dict[Query, str] = {}  # of queries that were asked before
         self._by_measure: dict[str, list[str]] = {}
         for name, entry in entries.items():
-            self._by_measure.setdefault(entry.measure, []).append(name)
+            names = self._by_measure.setdefault(entry.measure, [])
+            names.append(name)
 
     @classmethod
     def of(cls, tables: Sequence[Iterable[Row]], defaults: Defaults) -> Quantities:
         """Quantities of some tables of rows; ValueError if two have the same labels and measure."""
         entries: dict[str, Row] = {}
         for measure, number, given_labels in chain(*tables):
-            labels = {k: _plain(value) for k, value in given_labels.items() if not missing(value)}
+            labels = _plain_labels(given_labels)
             run = name_of(labels, defaults)
             name = f"{run}.{measure}" if run else measure
             if name in entries:
@@ -419,20 +448,21 @@ class Quantities(Mapping[Key, Number]):
     @classmethod
     def from_json(cls, numbers: Mapping[str, Mapping[str, Any]], defaults: Defaults) -> Quantities:
         """Stored quantities; see `to_json`."""
-        entries = {
-            name: Row(stored["measure"], Number.from_json(dict(stored)), stored["labels"])
-            for name, stored in numbers.items()
-        }
+        entries = {}
+        for name, stored in numbers.items():
+            number = Number.from_json(dict(stored))
+            entries[name] = Row(stored["measure"], number, stored["labels"])
         return cls(entries, defaults)
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """The rows as a frame with columns of labels and `COLUMNS`, indexed by name."""
-        records = [
-            {**entry.labels, "measure": entry.measure, **vars(entry.number)}
-            for entry in self.entries.values()
-        ]
-        return pd.DataFrame(records, index=pd.Index([*self.entries], name="name"))
+        records = []
+        for entry in self.entries.values():
+            record = {**entry.labels, "measure": entry.measure, **vars(entry.number)}
+            records.append(record)
+        names = pd.Index([*self.entries], name="name")
+        return pd.DataFrame(records, index=names)
 
     def rows(self, measure: str, vary: Sequence[str] = (), **fixed: Label) -> pd.DataFrame:
         """The rows of a measure that differ in some labels alone.
@@ -457,18 +487,23 @@ class Quantities(Mapping[Key, Number]):
         and `value`. The labels are chosen as in `rows`.
         """
         rows = pd.concat([self.rows(name, vary, **fixed) for name in measures])
-        runs = rows.index.str.rpartition(".").get_level_values(0)
-        named = rows.drop(columns=[*COLUMNS]).assign(
-            run=runs, metric=rows["measure"].map(measures), value=rows["per_seed"]
-        )
-        return named.explode("value").astype({"value": float}).reset_index(drop=True)
+        named = rows.drop(columns=[*COLUMNS])
+        named["run"] = rows.index.str.rpartition(".").get_level_values(0)
+        named["metric"] = rows["measure"].map(measures)
+        named["value"] = rows["per_seed"]
+        by_seed = named.explode("value", ignore_index=True)
+        return by_seed.astype({"value": float})
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Each row by its name as plain values of six digits, with its labels and its measure."""
-        return {
-            name: {**number.to_json(), "measure": measure, "labels": dict(labels)}
-            for name, (measure, number, labels) in self.entries.items()
-        }
+        stored = {}
+        for name, entry in self.entries.items():
+            stored[name] = {
+                **entry.number.to_json(),
+                "measure": entry.measure,
+                "labels": dict(entry.labels),
+            }
+        return stored
 
     @property
     def queries(self) -> list[Query]:
@@ -496,21 +531,28 @@ class Quantities(Mapping[Key, Number]):
 
     def _find(self, query: Query) -> str:
         named = dict(query.labels)
-        usual = {label: value for label, value in self.defaults.items() if value is not None}
-        sought = {**usual, **named}
-        for label, substitute in self.overrides.items():
-            if isinstance(substitute, Mapping):
-                sought[label] = substitute.get(sought.get(label), sought.get(label))  # type: ignore[arg-type]
-            elif label in sought:
-                sought[label] = substitute
+        sought = self._sought(named)
         fitting = []
         for name in self._by_measure.get(query.measure, []):
             labels = self.entries[name].labels
-            if named.keys() <= labels.keys() and labels.items() <= sought.items():
+            has_named = named.keys() <= labels.keys()
+            if has_named and labels.items() <= sought.items():
                 fitting.append(name)
         if len(fitting) != 1:
             raise KeyError(query)
         return fitting[0]
+
+    def _sought(self, named: Labels) -> Labels:
+        """The labels that a query means: those it names, the defaults, and the overrides."""
+        usual = {label: value for label, value in self.defaults.items() if value is not None}
+        sought: dict[str, Any] = {**usual, **named}
+        for label, substitute in self.overrides.items():
+            if isinstance(substitute, Mapping):
+                value: Any = sought.get(label)
+                sought[label] = substitute.get(value, value)
+            elif label in sought:
+                sought[label] = substitute
+        return sought
 
     def __getitem__(self, key: Key) -> Number:
         if key in self.instead:
@@ -518,7 +560,9 @@ class Quantities(Mapping[Key, Number]):
             if isinstance(substitute, float):
                 return exact(substitute)
             key = substitute
-        return self.entries[self.name(key) if isinstance(key, Query) else key].number
+        if isinstance(key, Query):
+            key = self.name(key)
+        return self.entries[key].number
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.entries)
@@ -527,11 +571,19 @@ class Quantities(Mapping[Key, Number]):
         return len(self.entries)
 
 
-def _plain(value: Any) -> Label:
-    """A label as a plain text, truth value or number."""
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    return value if isinstance(value, str) else float(value)
+def _plain_labels(labels: Labels) -> dict[str, Label]:
+    """The labels that are there as plain texts, truth values and numbers."""
+    plain: dict[str, Label] = {}
+    for label, value in labels.items():
+        if missing(value):
+            continue
+        if isinstance(value, (bool, np.bool_)):
+            plain[label] = bool(value)
+        elif isinstance(value, str):
+            plain[label] = value
+        else:
+            plain[label] = float(value)
+    return plain
 
 
 def missing(value: object) -> bool:
@@ -545,10 +597,14 @@ def names_of(defaults: Defaults, **labels: Label | Sequence[Label]) -> tuple[str
     >>> names_of({"method": "FedSGM", "switch": None}, switch=("hard", "soft"), beta=20.0)
     ('hard_beta20', 'soft_beta20')
     """
-    choices = [
-        [values] if isinstance(values, (str, bool, int, float)) else list(values)
-        for values in labels.values()
-    ]
-    return tuple(
-        name_of(dict(zip(labels, chosen, strict=True)), defaults) for chosen in product(*choices)
-    )
+    choices: list[Sequence[Label]] = []
+    for values in labels.values():
+        if isinstance(values, (str, bool, int, float)):
+            choices.append([values])
+        else:
+            choices.append(values)
+    names = []
+    for combination in product(*choices):
+        run_labels = dict(zip(labels, combination, strict=True))
+        names.append(name_of(run_labels, defaults))
+    return tuple(names)
