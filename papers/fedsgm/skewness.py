@@ -43,15 +43,18 @@ def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:
     db = b - b.mean(0)
     a, b, da, db = _coordinates(a, b, da, db)
     local = skew_matrix(a, b)
-    glob = skew_matrix(a.mean(0, True), b.mean(0, True))
+    mean_a = a.mean(0, keepdim=True)
+    mean_b = b.mean(0, keepdim=True)
+    glob = skew_matrix(mean_a, mean_b)
     difference = skew_matrix(da, db)  # the identity of appendix A
     variance_f = da.square().sum(-1).mean()
     variance_g = db.square().sum(-1).mean()
+    square_bound = variance_f * variance_g * 2
     return Skewness(
         local=torch.linalg.matrix_norm(local),
         glob=torch.linalg.matrix_norm(glob),
         difference=torch.linalg.matrix_norm(difference),
-        bound=(variance_f * variance_g * 2).sqrt(),
+        bound=square_bound.sqrt(),
     )
 
 
@@ -62,15 +65,17 @@ def skew_matrix(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tenso
         a: one row a client.
         b: one row a client.
     """
-    product = a.T @ b / a.shape[0]
+    clients = len(a)
+    product = a.T @ b / clients
     return product - product.T
 
 
 def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
     """The same vectors in an orthonormal basis of their span, r <= min(d, rows in all)."""
+    clients = len(blocks[0])
     rows = torch.cat(blocks)
-    triangular = torch.linalg.qr(rows.T, mode="r").R  # [r, rows]
-    return list(triangular.T.split(blocks[0].shape[0]))
+    _, triangular = torch.linalg.qr(rows.T, mode="r")  # [r, rows]
+    return list(triangular.T.split(clients))
 
 
 def client_gradients(
@@ -82,12 +87,14 @@ def client_gradients(
     """
     clients = problem.all_clients()
 
-    def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
-        first_weight, second_weight = torch.eye(2, dtype=w.dtype, device=w.device)
-        arguments = (problem.losses, problem.gradient, w, batch)
-        return pullback(*arguments, first_weight), pullback(*arguments, second_weight)
+    of_objective, of_constraint = torch.eye(2, dtype=w.dtype, device=w.device)
 
-    a, b = torch.func.vmap(gradients)(clients)
+    def gradient(batch: Batch, weights: Tensor) -> Tensor:
+        return pullback(problem.losses, problem.gradient, w, batch, weights)
+
+    gradients = torch.func.vmap(gradient, in_dims=(0, None))
+    a = gradients(clients, of_objective)
+    b = gradients(clients, of_constraint)
     return a, b
 
 
@@ -98,7 +105,9 @@ def multiplier(problem: Problem, w: Vector) -> float:
     $\lambda = \sigma/(1-\sigma)$ of the constraint.
     """
     a, b = client_gradients(problem, w)
-    return float(a.mean(0).norm() / b.mean(0).norm())
+    objective = a.mean(0)
+    constraint = b.mean(0)
+    return float(objective.norm() / constraint.norm())
 
 
 def final_models(

@@ -62,9 +62,11 @@ def qm9() -> Molecules:
         raw = dict(packed)
     units = 10.0 ** raw["target_decimals"]
     targets = raw["target_scaled"].T / units
+    targets = np.ascontiguousarray(targets)
+    names = [str(name) for name in raw["target_names"]]
     return Molecules(
-        targets=torch.from_numpy(np.ascontiguousarray(targets)),
-        target_names=tuple(map(str, raw["target_names"])),
+        targets=torch.from_numpy(targets),
+        target_names=tuple(names),
         z=torch.from_numpy(raw["z"]),
         positions=torch.from_numpy(raw["pos"]),
         atom_offset=_offsets(raw["n_atoms"]),
@@ -76,7 +78,8 @@ def qm9() -> Molecules:
 def _offsets(lengths: np.ndarray) -> Int[Tensor, "R+1"]:
     """Where the rows of every molecule start, and where those of the last one end."""
     ends = np.cumsum(lengths, dtype=np.int64)
-    return torch.from_numpy(np.concatenate([[0], ends]))
+    offsets = np.concatenate([[0], ends])
+    return torch.from_numpy(offsets)
 
 
 class Graphs(NamedTuple):
@@ -90,7 +93,7 @@ class Graphs(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def sets(train: int = 40_000, test: int = 10_000) -> tuple[Graphs, Graphs]:
+def sets(train: int, test: int) -> tuple[Graphs, Graphs]:
     """Training and test molecules of QM9, by a random permutation; targets normalized.
 
     Of the permutation the first 10,000 molecules are for tests, as many for validation (unused
@@ -109,11 +112,14 @@ def sets(train: int = 40_000, test: int = 10_000) -> tuple[Graphs, Graphs]:
     molecules = qm9()
     rng = torch.Generator().manual_seed(0)
     order = torch.randperm(len(molecules.targets), generator=rng)
-    y = targets(molecules)
-    y = ((y - y.mean(0)) / y.std(0)).float()
+    unscaled = targets(molecules)
+    centred = unscaled - unscaled.mean(0)
+    y = (centred / unscaled.std(0)).float()
     train_rows = order[HELD : HELD + train]
     test_rows = order[:test]
-    return graphs(molecules, train_rows, y), graphs(molecules, test_rows, y)
+    train_set = graphs(molecules, train_rows, y)
+    test_set = graphs(molecules, test_rows, y)
+    return train_set, test_set
 
 
 def targets(molecules: Molecules) -> Float[Tensor, "R 11"]:
@@ -125,9 +131,11 @@ def targets(molecules: Molecules) -> Float[Tensor, "R 11"]:
     for name, energies in ATOM_ENERGY.items():
         of_element = y.new_zeros(max(ELEMENTS) + 1)
         of_element[[*energies]] = y.new_tensor([*energies.values()])
+        of_atom = of_element[numbers]
         of_molecule = y.new_zeros(len(y))
-        of_molecule.index_add_(0, owner, of_element[numbers])
-        y[:, TARGETS.index(name)] -= of_molecule
+        of_molecule.index_add_(0, owner, of_atom)
+        column = TARGETS.index(name)
+        y[:, column] -= of_molecule
     return y
 
 
@@ -139,35 +147,45 @@ def graphs(
 ) -> Graphs:
     """Some molecules, each once, as padded graphs of `size` atoms, with their rows of `y`."""
     count = len(rows)
-    slot = torch.full((len(molecules.targets),), -1)  # of a molecule among the rows
-    slot[rows] = torch.arange(count)
+    slots = torch.full((len(molecules.targets),), -1)  # of a molecule among the rows
+    slots[rows] = torch.arange(count)
 
     start = molecules.atom_offset
     owner = _owner(start)
-    slot_of_atom = slot[owner]
-    keep = slot_of_atom >= 0
+    slot = slots[owner]
+    keep = slot >= 0
     within = torch.arange(len(owner)) - start[owner]
-    index = (slot_of_atom[keep], within[keep])
+    index = (slot[keep], within[keep])
     atoms = torch.zeros(count, size, 11, dtype=torch.uint8)
     atoms[index] = atom_features(molecules)[keep]
     positions = torch.zeros(count, size, 3)
     positions[index] = molecules.positions[keep]
     real = torch.zeros(count, size, dtype=torch.bool)
     real[index] = True
-
-    slot_of_bond = slot[_owner(molecules.bond_offset)]
-    keep = slot_of_bond >= 0
-    molecule = slot_of_bond[keep]
-    i, j, order = molecules.bonds[keep].long().unbind(1)
     bonds = torch.zeros(count, size, size, dtype=torch.uint8)
-    bonds[molecule, i, j] = order.to(torch.uint8)
-    bonds[molecule, j, i] = order.to(torch.uint8)
+    _fill_bonds(bonds, molecules, slots)
     return Graphs(atoms, bonds, positions, real, y[rows])
+
+
+def _fill_bonds(
+    matrices: UInt8[Tensor, "R n n"], molecules: Molecules, slots: Int[Tensor, "all"]
+) -> None:
+    """Write the bonds of every molecule into the matrix of its slot, if that is not -1."""
+    owner = _owner(molecules.bond_offset)
+    slot = slots[owner]
+    keep = slot >= 0
+    molecule = slot[keep]
+    bonds = molecules.bonds[keep]
+    i, j, _ = bonds.long().unbind(1)
+    order = bonds[:, 2]
+    matrices[molecule, i, j] = order
+    matrices[molecule, j, i] = order
 
 
 def atom_features(molecules: Molecules) -> UInt8[Tensor, "atoms 11"]:
     """The eleven numbers of every atom; see `Graphs.atoms`."""
-    start = molecules.atom_offset[_owner(molecules.bond_offset)]
+    owner = _owner(molecules.bond_offset)
+    start = molecules.atom_offset[owner]
     i, j, order = molecules.bonds.long().unbind(1)
     ends = torch.cat([start + i, start + j])
     neighbours = torch.cat([start + j, start + i])
@@ -186,9 +204,11 @@ def atom_features(molecules: Molecules) -> UInt8[Tensor, "atoms 11"]:
     sp2 = ~sp & (aromatic | (double == 1))
     sp3 = ~sp & ~sp2 & (z > 1)
     elements = [z == number for number in ELEMENTS]
-    hydrogens = count(z[neighbours] == 1) * (z > 1)
+    to_hydrogen = z[neighbours] == 1
+    hydrogens = torch.where(z > 1, count(to_hydrogen), 0)
     features = [*elements, z, aromatic, sp, sp2, sp3, hydrogens]
-    return torch.stack([feature.to(torch.uint8) for feature in features], 1)
+    columns = [feature.to(torch.uint8) for feature in features]
+    return torch.stack(columns, 1)
 
 
 def edges(
@@ -199,7 +219,9 @@ def edges(
     is_of_kind = bonds.unsqueeze(-1) == kinds
     apart = positions.unsqueeze(-2) - positions.unsqueeze(-3)
     square = apart.square().sum(-1, keepdim=True)
-    return torch.cat([is_of_kind.to(positions.dtype), square.sqrt()], -1)
+    distance = square.sqrt()
+    kind = is_of_kind.to(distance.dtype)
+    return torch.cat([kind, distance], -1)
 
 
 def _owner(offset: Int[Tensor, "ends"]) -> Int[Tensor, "atoms"]:

@@ -64,14 +64,20 @@ def derive(traces: Traces, p: Params) -> Quantities:
     values = with_decline(kit.measured(traces, measures))
     labels = [label for label in DEFAULTS if label in values]
     by_seed = values.drop(columns="run").set_index([*labels, "seed"])
-    rows = estimates(by_seed, {measure: unit(measure) for measure in by_seed})
-    whole_runs = kit.of_runs(traces, of_whole_run)
-    return Quantities.of([rows, whole_runs, differences(values)], DEFAULTS)
+    units = {measure: unit(measure) for measure in by_seed}
+    rows = [
+        *estimates(by_seed, units),
+        *kit.of_runs(traces, of_whole_run),
+        *differences(values),
+    ]
+    return Quantities.of([rows], DEFAULTS)
 
 
 def unit(measure: str) -> str:
     """The unit of a measure."""
-    return UNITS.get(measure.removeprefix("held_").partition("_")[0], "")
+    curve = measure.removeprefix("held_")
+    kind, _, _ = curve.partition("_")
+    return UNITS.get(kind, "")
 
 
 def measures(trace: Trace) -> dict[str, Array]:
@@ -79,9 +85,12 @@ def measures(trace: Trace) -> dict[str, Array]:
 
     Those of round 300, where the authors' demo ends, are those of the end of a shorter run.
     """
-    present = [name for name in MEASURED if name in trace.metrics]
-    columns = {name: value_at(trace, name) for name in present}
-    demo_end = min(END, int(trace.rounds[-1]))
+    columns = {}
+    last_round = int(trace.rounds[-1])
+    for name in MEASURED:
+        if name in trace.metrics:
+            columns[name] = value_at(trace, name, last_round)
+    demo_end = min(END, last_round)
     for name in ACCURACIES:
         columns[f"{name}_{END}"] = value_at(trace, name, demo_end)
     loss_1 = value_at(trace, "loss_1", demo_end)
@@ -96,10 +105,12 @@ def measures(trace: Trace) -> dict[str, Array]:
     return columns
 
 
-def value_at(trace: Trace, name: str, end: int | None = None) -> Array:
-    """The final value of a curve by seed, or that of an earlier `end`; accuracies in %."""
+def value_at(trace: Trace, name: str, end: int) -> Array:
+    """The value of a curve at the end of round `end`, by seed; accuracies in %."""
     value = final(trace, name, end=end)
-    return 100 * value if "accuracy" in name else value
+    if "accuracy" in name:
+        return 100 * value
+    return value
 
 
 def decline(accuracies: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
@@ -111,7 +122,8 @@ def decline(accuracies: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Arra
     for accuracy, single in zip(accuracies, alone, strict=True):
         loss = np.subtract(single, accuracy)
         shares.append(loss / single)
-    return np.asarray(100 * np.mean(shares, axis=0))
+    mean_share = np.mean(shares, axis=0)
+    return np.asarray(100 * mean_share)
 
 
 def with_decline(values: pd.DataFrame) -> pd.DataFrame:
@@ -122,15 +134,17 @@ def with_decline(values: pd.DataFrame) -> pd.DataFrame:
     values = values.assign(decline=np.nan)
     if "task" not in values:
         return values
-    usual = values["method"].isin(METHODS) & is_usual(values)
+    in_both = values["method"].isin(METHODS)
+    usual = in_both & is_usual(values)
+    seeds = values["seed"]
+    accuracies = [values["accuracy_1"], values["accuracy_2"]]
     for data in GREY:
-        of_data = usual & (values["data"] == data)
-        seeds = values["seed"]
+        on_data = values["data"] == data
         alone_1 = seeds.map(alone_in(values, data, 1))
         alone_2 = seeds.map(alone_in(values, data, 2))
-        accuracies = [values["accuracy_1"], values["accuracy_2"]]
         declines = decline(accuracies, [alone_1, alone_2])
-        values.loc[of_data, "decline"] = declines[of_data]
+        rows = usual & on_data
+        values.loc[rows, "decline"] = declines[rows]
     return values
 
 
@@ -155,13 +169,13 @@ def is_usual(values: pd.DataFrame) -> pd.Series[bool]:
 
 def of_whole_run(trace: Trace) -> dict[str, Number]:
     """What no seed has alone: rounds, growth of the loss, the distance from the authors' code."""
-    labels = kit.labels_of(trace)
     last_round = trace.rounds[-1]
-    numbers = {"rounds": exact(last_round, "rounds"), "growth": exact(growth(trace))}
-    public_of_data = PUBLIC.get(str(labels["data"]), {})
-    public = public_of_data.get(str(labels["method"]))
-    as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([labels]))[0]
-    if public and as_theirs and last_round >= END:
+    numbers = {
+        "rounds": exact(last_round, "rounds"),
+        "growth": exact(growth(trace)),
+    }
+    public = public_curve(kit.labels_of(trace))
+    if public and last_round >= END:
         distance = np.abs(np.subtract(blocks(trace), public))
         farthest = distance[1:].max()
         numbers["from_authors"] = exact(farthest, "points")
@@ -170,13 +184,24 @@ def of_whole_run(trace: Trace) -> dict[str, Number]:
     return numbers
 
 
+def public_curve(labels: Labels) -> tuple[float, ...]:
+    """What the authors' code reached with the settings of a run; empty if it was not run so."""
+    if not labels.get("dropout"):
+        return ()
+    usual = is_usual(pd.DataFrame([labels]))
+    if not usual.all():
+        return ()
+    by_method = PUBLIC.get(str(labels["data"]), {})
+    return by_method.get(str(labels["method"]), ())
+
+
 def blocks(trace: Trace) -> list[float]:
     """The mean test accuracy of a run in %, over seeds and each thirty rounds; nan where none."""
     accuracy = 100 * trace.metrics["accuracy"].mean(0)
     block = (trace.rounds - 1) // BLOCK  # -1 of the start
     means = pd.Series(accuracy).groupby(block).mean()
-    of_blocks: list[float] = means.reindex(range(BLOCKS)).tolist()
-    return of_blocks
+    in_order = means.reindex(range(BLOCKS))
+    return list(in_order)
 
 
 def growth(trace: Trace) -> float:
@@ -194,10 +219,11 @@ def growth(trace: Trace) -> float:
 
 def of_guard(trace: Trace) -> dict[str, Number]:
     """In how many rounds it set a model back: of all seeds, and of the seed with the most."""
+    judge_rows = trace.config["algorithm"]["judge_rows"]
     rejections = trace.info["rejected"]
     rejected = rejections.sum(1)
     return {
-        "judge_rows": exact(trace.config["algorithm"]["judge_rows"], "rows"),
+        "judge_rows": exact(judge_rows, "rows"),
         "rejected": exact(rejected.sum(), "rounds"),
         "rejected_most": exact(rejected.max(), "rounds"),
         "all_rounds": exact(rejections.size, "rounds"),
@@ -219,9 +245,11 @@ def in_points(apart: pd.DataFrame, labels: Labels) -> list[Row]:
     """The rows of differences by seed; those of a share in % are in points."""
     if apart.empty:
         return []
-    units = {measure: unit(measure) for measure in apart}
-    points = {measure: "points" for measure, name in units.items() if name == "%"}
-    return estimates(apart, units | points, **labels)
+    units = {}
+    for measure in apart:
+        name = unit(measure)
+        units[measure] = "points" if name == "%" else name
+    return estimates(apart, units, **labels)
 
 
 #: The labels of a difference, and of both runs.
@@ -237,17 +265,25 @@ def compared() -> Iterator[Comparison]:
     """The pairs of runs that are compared."""
     for data, dropout in product(DATA, (False, True)):
         shared: Labels = {"data": data, "dropout": dropout}
-        for name, rival in (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda")):
-            yield against({**shared, "method": name}, rival, method=rival)
+        fedcmoo = {**shared, "method": "fedcmoo"}
+        pref = {**shared, "method": "pref"}
+        yield against(fedcmoo, "fsmgda", method="fsmgda")
+        yield against(pref, "fedcmoo", method="fedcmoo")
+        yield against(pref, "fsmgda", method="fsmgda")
     yield from variants("mnist_fashion")
     for _, lr in STEP_SIZES:
         ours = stepped("fedcmoo", "mnist_fashion", lr)
         for rival in ("fsmgda", "scalarized"):
             theirs = stepped(rival, "mnist_fashion", lr)
             yield {**ours, "lr": lr, "minus": rival}, ours, theirs
-    mixed: Labels = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
+    mixed: Labels = {
+        "data": "multi_mnist",
+        "losses": "mixed",
+        "dropout": True,
+        "method": "fedcmoo",
+    }
     for rival in ("fsmgda", "scalarized"):
-        yield against({**mixed, "method": "fedcmoo"}, rival, method=rival)
+        yield against(mixed, rival, method=rival)
 
 
 def variants(data: str) -> Iterator[Comparison]:

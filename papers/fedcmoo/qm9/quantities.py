@@ -25,29 +25,36 @@ def derive(traces: Traces, p: Params) -> Quantities:
     runs = {method: run_of(traces, DEFAULTS, method=method) for method in METHODS}
     rounds = common_round(runs)
     upload = common_upload(runs)
-    last_rounds = {name: run.rounds[within(run, upload)] for name, run in runs.items()}
+    same_rounds = dict.fromkeys(METHODS, rounds)
+    same_upload = {method: round_within(run, upload) for method, run in runs.items()}
     fedcmoo = runs["fedcmoo"]
-    gap = mean(largest_gap(fedcmoo, runs["fsmgda"]))
+    fsmgda = runs["fsmgda"]
+    batch = fedcmoo.config["algorithm"]["batch_size"]
+    gap = mean(largest_gap(fedcmoo, fsmgda))
     rows = [
-        row("batch", exact(fedcmoo.config["algorithm"]["batch_size"], "molecules")),
+        *kit.of_runs(traces, measures),
+        row("batch", exact(batch, "molecules")),
         row("rounds", exact(rounds, "rounds"), at="rounds"),
         row("upload", exact(upload, "d"), at="upload"),
         row("largest_gap", gap, method="fedcmoo", minus="fsmgda"),
-        row("ratio", ratio(fedcmoo, runs["fsmgda"])),
+        row("ratio", ratio(fedcmoo, fsmgda)),
         *null_gap(fedcmoo),
-        *compared(runs, dict.fromkeys(METHODS, rounds), "rounds"),
-        *compared(runs, last_rounds, "upload"),
+        *compared(runs, same_rounds, "rounds"),
+        *compared(runs, same_upload, "upload"),
         *counted(traces, p),
     ]
-    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
+    return Quantities.of([rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:
     """The upload of a run; on QM9 also its rounds and the loss that it starts with."""
     numbers = {"upload": exact(upload_of(trace), "d")}
-    if "objectives" not in kit.labels_of(trace):
-        numbers["rounds"] = exact(trace.rounds[-1], "rounds")
-        numbers["start"] = mean(trace.metrics["loss"][:, 0])
+    labels = kit.labels_of(trace)
+    if "objectives" in labels:
+        return numbers
+    loss = trace.metrics["loss"]
+    numbers["rounds"] = exact(trace.rounds[-1], "rounds")
+    numbers["start"] = mean(loss[:, 0])
     return numbers
 
 
@@ -56,13 +63,16 @@ def upload_of(trace: Trace) -> float:
     config = trace.config
     bits = config["bits"]["bits_up"]
     participants = config["algorithm"]["participants"]
+    dim = config["problem"]["dim"]
     floats = bits / (FLOAT_BITS * participants)
-    return float(floats / config["problem"]["dim"])
+    return float(floats / dim)
 
 
 def ratio(fedcmoo: Trace, fsmgda: Trace) -> Number:
     """The upload of a client of FSMGDA, divided by that of FedCMOO."""
-    return exact(upload_of(fsmgda) / upload_of(fedcmoo))
+    full = upload_of(fsmgda)
+    compressed = upload_of(fedcmoo)
+    return exact(full / compressed)
 
 
 def uploaded(trace: Trace) -> Array:
@@ -70,11 +80,11 @@ def uploaded(trace: Trace) -> Array:
     return np.asarray(trace.rounds * upload_of(trace), float)
 
 
-def within(trace: Trace, upload: float) -> int:
-    """The last evaluated model that was reached with an upload (in d)."""
+def round_within(trace: Trace, upload: float) -> int:
+    """The last evaluated round that was reached with an upload (in d)."""
     limit = upload * (1 + SLACK)
-    reached = np.flatnonzero(uploaded(trace) <= limit)
-    return int(reached[-1])
+    reached = uploaded(trace) <= limit
+    return int(trace.rounds[reached][-1])
 
 
 def common_round(runs: Traces) -> int:
@@ -94,7 +104,11 @@ def largest_gap(ours: Trace, theirs: Trace) -> Array:
     """Per seed the largest difference of the mean losses after any round that both have."""
     both = np.intersect1d(ours.rounds, theirs.rounds)
     later = both[both > 0]
-    gaps = [after(ours, "loss", number) - after(theirs, "loss", number) for number in later]
+    gaps = []
+    for number in later:
+        our_loss = after(ours, "loss", number)
+        their_loss = after(theirs, "loss", number)
+        gaps.append(our_loss - their_loss)
     return np.asarray(np.max(gaps, axis=0))
 
 
@@ -102,7 +116,8 @@ def null_gap(trace: Trace) -> Iterator[Row]:
     """The same of a run on its first seeds and on its last: none of fewer than three seeds."""
     apart = first_minus_last(trace.metrics["loss"])
     if len(apart):
-        largest = apart[:, trace.rounds > 0].max(1)
+        later = trace.rounds > 0
+        largest = apart[:, later].max(1)
         yield row("largest_gap", mean(largest), method="fedcmoo", minus="nothing")
 
 
@@ -112,38 +127,39 @@ def after(trace: Trace, curve: str, number: int) -> Array:
     return np.asarray(trace.metrics[curve][:, column])
 
 
+def losses_after(trace: Trace, number: int) -> dict[str, Array]:
+    """The losses of a run after a round, each by seed."""
+    return {loss: after(trace, loss, number) for loss in LOSSES}
+
+
 def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
     """Losses of every method after its rounds, and those minus FSMGDA's.
 
     Also each method's losses on two halves of its seeds.
     """
-    losses: dict[str, dict[str, Array]] = {}
+    losses = {method: losses_after(runs[method], rounds[method]) for method in METHODS}
     for method in METHODS:
-        run = runs[method]
-        losses[method] = {loss: after(run, loss, rounds[method]) for loss in LOSSES}
         yield row("loss", mean(losses[method]["loss"]), method=method, at=at)
     for method in ("fedcmoo", "pref"):
-        for loss, fsmgda in losses["fsmgda"].items():
-            gap = losses[method][loss] - fsmgda
-            yield row(
-                loss,
-                mean(gap),
-                method=method,
-                at=at,
-                minus="fsmgda",
-            )
+        labels = {"method": method, "at": at}
         for loss, values in losses[method].items():
-            yield from null_rows(loss, values, method=method, at=at)
+            gap = values - losses["fsmgda"][loss]
+            yield row(loss, mean(gap), **labels, minus="fsmgda")
+        for loss, values in losses[method].items():
+            yield from null_rows(loss, values, **labels)
 
 
 def counted(traces: Traces, p: Params) -> Iterator[Row]:
     """Uploads on quadratics without the small matrices, and their ratio."""
     dim = p["count_dim"]
     for count in p["objectives"]:
-        runs = {name: run_of(traces, DEFAULTS, method=name, objectives=count) for name in METHODS}
-        small = {"fedcmoo": 2 * count**2, "pref": 2 * count**2 + count}
+        runs = {}
+        for method in METHODS:
+            runs[method] = run_of(traces, DEFAULTS, method=method, objectives=count)
+        matrices = 2 * count**2
+        small = {"fedcmoo": matrices, "pref": matrices + count}
         for method, entries in small.items():
             sent = round(upload_of(runs[method]) * dim)
-            long = exact((sent - entries) / dim, "d")
-            yield row("upload_long", long, method=method, objectives=count)
+            long = (sent - entries) / dim
+            yield row("upload_long", exact(long, "d"), method=method, objectives=count)
         yield row("ratio", ratio(runs["fedcmoo"], runs["fsmgda"]), objectives=count)

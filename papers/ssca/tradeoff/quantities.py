@@ -21,8 +21,12 @@ SWEPT = {"ssca": "ridge", "limit": "U"}  # what varies along the curve of a meth
 
 def derive(traces: Traces, _: Params) -> Quantities:
     """Where every run ends; the order along each curve; Theorem 5's gradients."""
-    rows = [*orders(traces), *below_limit(traces)]
-    return Quantities.of([kit.of_runs(traces, measures), rows], DEFAULTS)
+    rows = [
+        *kit.of_runs(traces, measures),
+        *orders(traces),
+        *below_limit(traces),
+    ]
+    return Quantities.of([rows], DEFAULTS)
 
 
 def measures(trace: Trace) -> dict[str, Number]:
@@ -32,7 +36,8 @@ def measures(trace: Trace) -> dict[str, Number]:
         return stationarity(trace)
     numbers = {metric: mean(final(trace, metric)) for metric in METRICS}
     if labels["method"] == "limit":
-        numbers["excess"] = mean(100 * (final(trace, "cost") / float(labels["U"]) - 1), "%")
+        share = final(trace, "cost") / float(labels["U"])
+        numbers["excess"] = mean(100 * (share - 1), "%")
     return numbers
 
 
@@ -42,7 +47,8 @@ def below_limit(traces: Traces) -> Iterator[Row]:
     for trace in traces.values():
         labels = kit.labels_of(trace)
         if labels["method"] == "limit":
-            flags += [*(final(trace, "cost") < float(labels["U"]))]
+            below = final(trace, "cost") < float(labels["U"])
+            flags += [*below]
     if flags:
         yield row("below", exact(sum(flags), "models"), models="all")
         yield row("models", exact(len(flags), "models"), models="all")
@@ -60,31 +66,35 @@ def orders(traces: Traces) -> Iterator[Row]:
         runs = sweep(traces, DEFAULTS, SWEPT[method], **curve)
         if len(runs) < 2:
             continue
-        costs, norms, accuracies = (
-            np.array([final(run, metric) for run in runs.values()]) for metric in METRICS
-        )
-        yield row("order", correlation(costs, norms), **curve)
-        yield row(
-            "order",
-            correlation(kit.permuted(costs), norms),
-            **curve,
-            order="permuted",
-        )
+        costs = finals(runs, "cost")
+        norms = finals(runs, "norm")
+        yield from along_curve("order", costs, norms, curve)
         if method == "limit":
-            levels = np.broadcast_to(np.array([*runs])[:, None], costs.shape)
-            permuted = kit.permuted(accuracies)
-            yield row("accuracy_order", correlation(levels, accuracies), **curve)
-            yield row(
-                "accuracy_order",
-                correlation(levels, permuted),
-                **curve,
-                order="permuted",
-            )
+            accuracies = finals(runs, "accuracy")
+            limits = np.array([*runs])[:, None]
+            levels = np.broadcast_to(limits, costs.shape)
+            yield from along_curve("accuracy_order", accuracies, levels, curve)
+
+
+def finals(runs: dict[float, Trace], metric: str) -> Array:
+    """A metric of the final models of some runs, `[runs, S]`."""
+    return np.array([final(run, metric) for run in runs.values()])
+
+
+def along_curve(measure: str, values: Array, others: Array, curve: kit.Labels) -> Iterator[Row]:
+    """The rank correlation of two arrays `[runs, S]`, and that with the first one permuted."""
+    permuted = kit.permuted(values)
+    yield row(measure, correlation(values, others), **curve)
+    yield row(measure, correlation(permuted, others), **curve, order="permuted")
 
 
 def correlation(x: Array, y: Array) -> Number:
-    """Per seed the rank correlation of two rows of values `[runs, S]`."""
-    return mean([scipy.stats.spearmanr(a, b).statistic for a, b in zip(x.T, y.T, strict=True)])
+    """Per seed the rank correlation of two arrays `[runs, S]`."""
+    by_seed = []
+    for a, b in zip(x.T, y.T, strict=True):
+        result = scipy.stats.spearmanr(a, b)
+        by_seed.append(result.statistic)
+    return mean(by_seed)
 
 
 def relative_gradient(trace: Trace) -> tuple[NDArray[np.int64], Array]:
@@ -94,20 +104,24 @@ def relative_gradient(trace: Trace) -> tuple[NDArray[np.int64], Array]:
     """
     rounds = trace.rounds[1:]
     later = {name: curve[:, 1:] for name, curve in trace.metrics.items()}
+    multipliers = trace.info["nu"][:, rounds - 1]
     with np.errstate(divide="ignore"):
-        ridge = 1 / trace.info["nu"][:, rounds - 1]
+        ridge = 1 / multipliers
     along = later["along"] + 2 * ridge * np.sqrt(later["norm"])
-    return rounds, np.asarray(np.hypot(later["across"], along) / later["slope"])
+    lengths = np.hypot(later["across"], along)
+    return rounds, np.asarray(lengths / later["slope"])
 
 
 def stationarity(trace: Trace) -> dict[str, Number]:
     """What holds after the last round, and the share of the gradient at half the rounds."""
     rounds, gradient = relative_gradient(trace)
-    half = np.searchsorted(rounds, rounds[-1] // 2, side="right") - 1
+    half = rounds[-1] // 2
+    evaluations = np.searchsorted(rounds, half, side="right")
+    multipliers = trace.info["nu"]
     return {
         "cost": mean(final(trace, "cost")),
-        "nu": mean(trace.info["nu"][:, -1]),
+        "nu": mean(multipliers[:, -1]),
         "slope": mean(final(trace, "slope")),
-        "half_gradient": mean(gradient[:, half]),
+        "half_gradient": mean(gradient[:, evaluations - 1]),
         "gradient": mean(gradient[:, -1]),
     }
