@@ -66,21 +66,25 @@ class Spec:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        if len({*self.seeds}) < len(self.seeds):
-            raise ValueError(checks.sentence("Spec", "seeds", "be distinct", self.seeds))
+        distinct = len({*self.seeds}) == len(self.seeds)
+        checks.require(distinct, "Spec", "seeds", "be distinct", self.seeds)
         taken = {*RESERVED, *self.keep, *self.optional}
         for label in self.labels:
             if label in taken:
-                rule = f"have other names than the columns {', '.join(sorted(taken))}"
-                raise ValueError(
-                    checks.sentence(
-                        "Spec",
-                        "labels",
-                        rule,
-                        label,
-                        "rename the label",
-                    )
-                )
+                columns = ", ".join(sorted(taken))
+                rule = f"have other names than the columns {columns}"
+                hint = "rename the label"
+                raise ValueError(checks.sentence("Spec", "labels", rule, label, hint))
+
+    @property
+    def callee(self) -> Any:
+        """The function of `problem`, which may have arguments bound to it."""
+        return getattr(self.problem, "func", self.problem)
+
+    @property
+    def function(self) -> Any:
+        """The function of `problem` without its decorators."""
+        return inspect.unwrap(self.callee)
 
     def maker(self) -> dict[str, Any] | None:
         """The function that makes the problem and its arguments, those of the default left out.
@@ -88,46 +92,59 @@ class Spec:
         None for a function that cannot be imported by its name, such as one of a notebook, and for
         arguments that are no plain values.
         """
-        callee = getattr(self.problem, "func", self.problem)
-        function: Any = inspect.unwrap(callee)
-        named: Any = getattr(sys.modules.get(function.__module__), function.__qualname__, None)
-        if function.__module__ == "__main__" or inspect.unwrap(named) is not function:
+        function = self.function
+        module = function.__module__
+        path = function.__qualname__
+        importable: Any = getattr(sys.modules.get(module), path, None)
+        if module == "__main__" or inspect.unwrap(importable) is not function:
             return None
         usual = inspect.signature(function).parameters
         arguments = self.arguments().items()
+        changed = {name: value for name, value in arguments if value != usual[name].default}
         try:
-            changed = describe({k: v for k, v in arguments if v != usual[k].default})
+            described = describe(changed)
         except TypeError:
             return None
-        first_name = stored_name(callee, f"{function.__module__}.{function.__qualname__}")
-        return {"function": first_name, "arguments": changed}
+        first_name = stored_name(self.callee, f"{module}.{path}")
+        return {"function": first_name, "arguments": described}
 
     def arguments(self) -> dict[str, Any]:
         """The arguments that the problem's function gets beside the seed, by name."""
-        function: Any = inspect.unwrap(getattr(self.problem, "func", self.problem))
-        args = getattr(self.problem, "args", ())
+        signature = inspect.signature(self.function)
+        before_seed = getattr(self.problem, "args", ())
         keywords = getattr(self.problem, "keywords", {})
-        bound = inspect.signature(function).bind(*args, self.seeds[0], **keywords)
+        bound = signature.bind(*before_seed, self.seeds[0], **keywords)
         bound.apply_defaults()
-        del bound.arguments[[*bound.signature.parameters][len(args)]]
+        parameters = list(signature.parameters)
+        seed = parameters[len(before_seed)]
+        del bound.arguments[seed]
         return bound.arguments
 
     def folders(self) -> list[str]:
         """The folders of papers whose code the run is computed by."""
-        makers = (type(self.algorithm), getattr(self.problem, "func", self.problem))
-        modules = [getattr(maker, "__module__", "").split(".") for maker in makers]
-        return sorted({f"papers/{names[1]}" for names in modules if names[0] == "papers"})
+        folders = set()
+        for maker in (type(self.algorithm), self.callee):
+            module = getattr(maker, "__module__", "")
+            package, *names = module.split(".")
+            if package == "papers":
+                folders.add(f"papers/{names[0]}")
+        return sorted(folders)
 
     def key(self) -> str | None:
         """A short digest of what is computed; None if the problem has no name. Needs no data."""
         maker = self.maker()
-        return None if maker is None else digest(self.config(maker))[:16]
+        if maker is None:
+            return None
+        return digest(self.config(maker))[:16]
 
     def config(self, problem: dict[str, Any] | None = None) -> dict[str, Any]:
         """What is computed, the problem by what it says of itself; it is made for that."""
+        if not problem:
+            first_problem = self.problem(self.seeds[0])
+            problem = describe(first_problem.config)
         return {
             "algorithm": describe(self.algorithm),
-            "problem": problem or describe(self.problem(self.seeds[0]).config),
+            "problem": problem,
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
@@ -139,8 +156,12 @@ def results_dir() -> Path:
 
     That is the one of the repository; where the package is installed alone, of the current folder.
     """
-    home = ROOT if (ROOT / "pyproject.toml").is_file() else Path()
-    return Path(os.environ.get("FEDLIB_RESULTS") or home / "results")
+    wanted = os.environ.get("FEDLIB_RESULTS")
+    if wanted:
+        return Path(wanted)
+    in_repository = (ROOT / "pyproject.toml").is_file()
+    home = ROOT if in_repository else Path()
+    return home / "results"
 
 
 def compute_or_load(
@@ -167,7 +188,8 @@ def compute_or_load(
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
         if not recompute and is_stored(study, profile, name, spec):
-            traces[name] = to_trace(read_run(stored_path(study, profile, name)), spec.labels)
+            payload = read_run(stored_path(study, profile, name))
+            traces[name] = to_trace(payload, spec.labels)
     missing = specs.keys() - traces.keys()
     for group in groups(among or specs):
         if missing.isdisjoint(group):
@@ -176,23 +198,15 @@ def compute_or_load(
         try:
             computed = compute(group, device, progress, path)
         except RuntimeError as error:
-            if "allocate memory" not in str(error):
+            sentence = memory_sentence(study, group, error)
+            if sentence is None:
                 raise
-            amount = str(error).rpartition("allocate ")[2].partition(" bytes")[0]
-            raise ValueError(
-                f"{study}: the runs {', '.join([*group][:3])} must fit in memory, got a tensor of "
-                f"{amount} bytes; take smaller parameters."
-            ) from error
+            raise ValueError(sentence) from error
         for name in missing & group.keys():
-            payload = to_payload(
-                study,
-                profile,
-                name,
-                group[name],
-                computed[name],
-            )
+            spec = group[name]
+            payload = to_payload(study, profile, name, spec, computed[name])
             if store:
-                check_kept(study, name, group[name], payload)
+                check_kept(study, name, spec, payload)
                 with archive.exclusive(results_dir()):  # who collects removes empty folders
                     write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload, specs[name].labels)
@@ -201,13 +215,26 @@ def compute_or_load(
     return {name: traces[name] for name in specs}
 
 
+def memory_sentence(study: str, group: Mapping[str, Spec], error: RuntimeError) -> str | None:
+    """What to say of runs that do not fit in memory; None for another error."""
+    text = str(error)
+    if "allocate memory" not in text:
+        return None
+    _, _, end = text.rpartition("allocate ")
+    amount, _, _ = end.partition(" bytes")
+    first_runs = ", ".join([*group][:3])
+    return (
+        f"{study}: the runs {first_runs} must fit in memory, got a tensor of {amount} bytes; "
+        "take smaller parameters."
+    )
+
+
 def check_kept(study: str, name: str, spec: Spec, payload: Mapping[str, Any]) -> None:
     """Refuse to store a run that lacks a curve which it is to keep: it would never be found."""
-    stored = {"final_w"}.union(*(payload[field] for field in archive.CURVES))
+    stored = {"final_w", *payload["metrics"], *payload["info"]}
     lacking = [curve for curve in spec.keep if curve not in stored]
-    if lacking:
-        rule = "name curves that the run has; the others are `optional`"
-        raise ValueError(checks.sentence(f"{study}/{name}", "keep", rule, lacking))
+    rule = "name curves that the run has; the others are `optional`"
+    checks.require(not lacking, f"{study}/{name}", "keep", rule, lacking)
 
 
 def make_room(study: str, profile: str) -> None:
@@ -229,8 +256,11 @@ def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     if not archive.exists(path):
         return False
     stored = archive.summary(path)
-    has_all = {*spec.keep} <= {*stored["models"]}.union(*stored["curves"].values())
-    return has_all and stored["key"] is not None and stored["key"] == spec.key()
+    curves = stored["curves"]
+    parts = {*stored["models"], *curves["metrics"], *curves["info"]}
+    has_all = parts.issuperset(spec.keep)
+    key = stored["key"]
+    return has_all and key is not None and key == spec.key()
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -240,9 +270,17 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     """
     by_setting: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        form = describe(spec.algorithm, omit=floats(spec.algorithm))
-        how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep, spec.optional)
-        by_setting.setdefault(repr((form, spec.maker() or spec.problem, how)), {})[name] = spec
+        setting = (
+            describe(spec.algorithm, omit=floats(spec.algorithm)),
+            spec.maker() or spec.problem,
+            spec.rounds,
+            spec.seeds,
+            spec.evaluate_every,
+            spec.keep,
+            spec.optional,
+        )
+        group = by_setting.setdefault(repr(setting), {})
+        group[name] = spec
     return list(by_setting.values())
 
 
@@ -251,16 +289,22 @@ def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path
 
     The code is that of the library and of the paper's folder, such as `papers/fedsgm`.
     """
-    name, spec = next(iter(group.items()))
-    keys = digest({n: s.key() for n, s in group.items()})[:16]
-    code = hashlib.sha256(_code("fedlib") + b"".join(map(_code, spec.folders()))).hexdigest()[:16]
-    return run_path(study, profile, name).with_suffix(f".{keys}-{code}{CHECKPOINT}")
+    first_name = next(iter(group))
+    keys = {name: spec.key() for name, spec in group.items()}
+    code = hashlib.sha256()
+    for folder in ("fedlib", *group[first_name].folders()):
+        code.update(_code(folder))
+    configuration = digest(keys)[:16]
+    state = code.hexdigest()[:16]
+    path = run_path(study, profile, first_name)
+    return path.with_suffix(f".{configuration}-{state}{CHECKPOINT}")
 
 
 @cache
 def _code(folder: str) -> bytes:
     """The Python files of a folder."""
-    return b"".join(path.read_bytes() for path in sorted((ROOT / folder).rglob("*.py")))
+    files = sorted((ROOT / folder).rglob("*.py"))
+    return b"".join(file.read_bytes() for file in files)
 
 
 def compute(
@@ -271,8 +315,9 @@ def compute(
     with warnings.catch_warnings():  # of progress bars that a notebook cannot show
         warnings.filterwarnings("ignore", "IProgress not found")
         problems = {seed: shared.problem(seed) for seed in shared.seeds}
+    algorithms = [spec.algorithm for spec in group.values()]
     traces = run(
-        [spec.algorithm for spec in group.values()],
+        algorithms,
         problems.__getitem__,
         rounds=shared.rounds,
         seeds=shared.seeds,
@@ -285,11 +330,18 @@ def compute(
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
-    final = trace.state.w.double()
-    provenance = trace.provenance
-    small = final.shape[-1] <= LARGEST_MODEL
-    compiled = provenance.get("compiled", 0)  # rounds, whose last digits are others
     kept = {*spec.keep, *spec.optional}
+    metrics = {curve: to_lists(x) for curve, x in trace.metrics.items() if curve in kept}
+    info = {curve: to_lists(x) for curve, x in trace.info.items() if curve in kept}
+    bits = {curve: float(trace.info[curve].mean()) for curve in ("bits_up", "bits_down")}
+    final = trace.state.w.double()
+    is_small = final.shape[-1] <= LARGEST_MODEL
+    final_w = None
+    if is_small or "final_w" in spec.keep:
+        final_w = to_lists(final)
+    output_w = None
+    if is_small and trace.output is not None:
+        output_w = to_lists(trace.output)
     content = {
         "study": study,
         "profile": profile,
@@ -299,20 +351,27 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "config": spec.config(trace.config["problem"]),
         "rounds": trace.rounds.tolist(),
         "seeds": list(trace.seeds),
-        "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in kept},
-        "info": {k: to_lists(v) for k, v in trace.info.items() if k in kept},
-        "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
-        "final_w": to_lists(final) if small or "final_w" in spec.keep else None,
-        "output_w": None if trace.output is None or not small else to_lists(trace.output),
-        "provenance": {  # no name of a host or a person
-            **versions(),
-            "device": provenance["device"],
-            "threads": provenance["threads"],
-            "wall_s": significant(provenance["wall_s"], 3),
-            **({"compiled": compiled} if compiled else {}),
-        },
+        "metrics": metrics,
+        "info": info,
+        "bits": bits,
+        "final_w": final_w,
+        "output_w": output_w,
+        "provenance": stored_provenance(trace),
     }
     return archive.RUN.sealed(content)
+
+
+def stored_provenance(trace: Trace) -> dict[str, Any]:
+    """What made a run, without the name of a host or a person."""
+    provenance = trace.provenance
+    stored = versions()
+    stored["device"] = provenance["device"]
+    stored["threads"] = provenance["threads"]
+    stored["wall_s"] = significant(provenance["wall_s"], 3)
+    compiled = provenance.get("compiled", 0)  # rounds, whose last digits are others
+    if compiled:
+        stored["compiled"] = compiled
+    return stored
 
 
 def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None) -> Trace:
@@ -320,16 +379,20 @@ def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None
 
     Its configuration has the bits of a round and the `labels` of the run.
     """
-    named = {"labels": dict(labels)} if labels else {}
+    config = {**payload["config"], "bits": payload["bits"]}
+    if labels:
+        config["labels"] = dict(labels)
     arrays = archive.as_arrays(payload)
-    for curve in (*arrays["metrics"].values(), *arrays["info"].values()):
+    metrics = arrays["metrics"]
+    info = arrays["info"]
+    for curve in (*metrics.values(), *info.values()):
         curve.setflags(write=False)
     return Trace(
-        metrics=arrays["metrics"],
-        info=arrays["info"],
+        metrics=metrics,
+        info=info,
         rounds=np.array(payload["rounds"]),
         seeds=tuple(payload["seeds"]),
-        config={**payload["config"], "bits": payload["bits"], **named},
+        config=config,
         provenance=payload["provenance"],
         state=arrays["final_w"],
         output=arrays["output_w"],
@@ -358,13 +421,18 @@ def read_run(path: Path) -> dict[str, Any]:
     """
     run = archive.read(path)
     config = run["config"]
+    names = [run["study"], run["profile"], run["name"]]
     place = list(path.with_suffix("").parts[-3:])
-    key = digest({**config, "problem": run["maker"]})[:16] if run["maker"] else run["key"]
-    for name, stored, declared in (
-        ("study, profile and name", [run["study"], run["profile"], run["name"]], place),
+    key = run["key"]
+    if run["maker"]:
+        declaration = {**config, "problem": run["maker"]}
+        key = digest(declaration)[:16]
+    pairs = (
+        ("study, profile and name", names, place),
         ("key", run["key"], key),
         ("seeds", run["seeds"], config["seeds"]),
-    ):
+    )
+    for name, stored, declared in pairs:
         if stored != declared:
             raise ValueError(
                 f"{run['study']}/{run['name']}: {name} must be {declared}, got {stored}; "
@@ -419,18 +487,17 @@ def derived(
 ) -> dict[str, Any]:
     """What is stored of a study's derived numbers; `runs` marks what they were derived from."""
     provenances = [payload["provenance"] for payload in payloads.values()]
+    shared = {part: value for part, value in provenances[0].items() if part not in ONE_RUN}
+    wall_s = sum(provenance["wall_s"] for provenance in provenances)
+    marks = {name: payload["digest"][:16] for name, payload in payloads.items()}
     content = {
         "study": study,
         "profile": profile,
         "numbers": numbers.to_json(),
         "defaults": dict(numbers.defaults),
         "health": dict(health),
-        "runs": {name: payload["digest"][:16] for name, payload in payloads.items()},
-        "provenance": {
-            **{k: v for k, v in provenances[0].items() if k not in ONE_RUN},
-            "runs": len(provenances),
-            "wall_s": significant(sum(provenance["wall_s"] for provenance in provenances), 3),
-        },
+        "runs": marks,
+        "provenance": {**shared, "runs": len(payloads), "wall_s": significant(wall_s, 3)},
     }
     return archive.NUMBERS.sealed(content)
 
@@ -442,4 +509,6 @@ def run_path(study: str, profile: str, name: str) -> Path:
 def stored_path(study: str, profile: str, name: str) -> Path:
     """Where a run is read from: its place, or that of the full profile for one that is as there."""
     path = run_path(study, profile, name)
-    return path if profile != PAPER or archive.exists(path) else run_path(study, "full", name)
+    if profile != PAPER or archive.exists(path):
+        return path
+    return run_path(study, "full", name)
