@@ -102,14 +102,12 @@ def common_upload(runs: Traces) -> float:
 
 def largest_gap(ours: Trace, theirs: Trace) -> Array:
     """Per seed the largest difference of the mean losses after any round that both have."""
-    both = np.intersect1d(ours.rounds, theirs.rounds)
-    later = both[both > 0]
-    gaps = []
-    for number in later:
-        our_loss = after(ours, "loss", number)
-        their_loss = after(theirs, "loss", number)
-        gaps.append(our_loss - their_loss)
-    return np.asarray(np.max(gaps, axis=0))
+    shared = np.intersect1d(ours.rounds, theirs.rounds, return_indices=True)
+    rounds, our_columns, their_columns = shared
+    our_losses = ours.metrics["loss"][:, our_columns]
+    their_losses = theirs.metrics["loss"][:, their_columns]
+    gaps = our_losses - their_losses
+    return np.asarray(gaps[:, rounds > 0].max(1))
 
 
 def null_gap(trace: Trace) -> Iterator[Row]:
@@ -121,15 +119,10 @@ def null_gap(trace: Trace) -> Iterator[Row]:
         yield row("largest_gap", mean(largest), method="fedcmoo", minus="nothing")
 
 
-def after(trace: Trace, curve: str, number: int) -> Array:
-    """A curve after a round, by seed."""
-    column = trace.rounds.tolist().index(number)
-    return np.asarray(trace.metrics[curve][:, column])
-
-
 def losses_after(trace: Trace, number: int) -> dict[str, Array]:
     """The losses of a run after a round, each by seed."""
-    return {loss: after(trace, loss, number) for loss in LOSSES}
+    column = trace.rounds.tolist().index(number)
+    return {loss: trace.metrics[loss][:, column] for loss in LOSSES}
 
 
 def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:

@@ -43,13 +43,15 @@ def null_data(trace: Trace) -> Iterator[Row]:
 
 def measures(trace: Trace) -> dict[str, Number]:
     """What is measured of a run; late in rounds it does not have, nothing."""
+    reward = last(trace, "reward")
+    cost = last(trace, "cost")
     rewards = trace.metrics["reward"]
     costs = second_half(trace.metrics["cost"])
     violating = second_half(trace.info["g_hat"]) > 0
     numbers = {
-        "reward": mean(last(trace, "reward")),
-        "cost": mean(last(trace, "cost")),
-        "success": share(succeeds(trace), ""),
+        "reward": mean(reward),
+        "cost": mean(cost),
+        "success": share(is_good(reward, cost), ""),
         "first": mean(first_success(trace), "rounds"),
         "area": mean(rewards.mean(1)),  # larger is faster
         "violating": mean(violating.mean(1)),
@@ -80,18 +82,16 @@ def last(trace: Trace, name: str) -> Array:
     return np.asarray(window.mean(1))
 
 
-def succeeds(trace: Trace) -> NDArray[np.bool_]:
-    """Per seed whether it ends with a reward of at least 190 at a cost of at most 30."""
-    balances = last(trace, "reward") >= SUCCESS
-    affordable = last(trace, "cost") <= BUDGET
-    return balances & affordable
-
-
 def first_success(trace: Trace) -> Array:
     """Per seed the first evaluated round with reward >= 190 within the budget; T if none."""
-    balances = trace.metrics["reward"] >= SUCCESS
-    affordable = trace.metrics["cost"] <= BUDGET
-    good = balances & affordable
+    good = is_good(trace.metrics["reward"], trace.metrics["cost"])
     first_good = trace.rounds[good.argmax(1)]
     rounds = np.where(good.any(1), first_good, trace.rounds[-1])
     return np.asarray(rounds, float)
+
+
+def is_good(reward: Array, cost: Array) -> NDArray[np.bool_]:
+    """Whether a reward is at least 190 and its cost at most 30."""
+    balances = reward >= SUCCESS
+    affordable = cost <= BUDGET
+    return balances & affordable
