@@ -77,25 +77,31 @@ class Statement:
     def side(self, x: float) -> int:
         """Where a value lies: 0 if the statement holds of it, else on which side of the bounds."""
         if self.relation == "between":
-            return (x > self.top) - (x < self.bound)
-        return int(not COMPARISONS[self.relation](x, self.bound))
+            if x > self.top:
+                return 1
+            return -1 if x < self.bound else 0
+        compare = COMPARISONS[self.relation]
+        return 0 if compare(x, self.bound) else 1
 
     def state(self, numbers: Numbers) -> State:
         """Whether the statement holds; None where the interval has values of both kinds."""
         x = self.read(numbers)
+        if isnan(x.low) or isnan(x.high):
+            return None
         side = self.side(x.low)
-        if isnan(x.low) or isnan(x.high) or side != self.side(x.high):
+        if side != self.side(x.high):
             return None
         return side == 0
 
     def clearness(self, numbers: Numbers) -> float:
         """The distance of the value from the nearest bound, in widths of its interval."""
         x = self.read(numbers)
-        distance = np.nanmin(np.abs([x.value - self.bound, x.value - self.top]))
+        distances = np.abs([x.value - self.bound, x.value - self.top])
+        distance = float(np.nanmin(distances))
         width = x.high - x.low
         if isnan(width) or isnan(distance):
             return 0.0
-        return float(distance / width) if width else inf
+        return distance / width if width else inf
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,8 @@ class Term:
 
     def __rmul__(self, factor: float) -> Term:
         words = self.words if len(self.keys) == 1 else f"({self.words})"
-        return Term(f"{factor:.6g} times {words}", self.keys, lambda n: factor * self.read(n))
+        words = f"{factor:.6g} times {words}"
+        return Term(words, self.keys, lambda n: factor * self.read(n))
 
     def __sub__(self, term: Term) -> Term:
         words = f"{self.words} minus {term.words}"
@@ -161,13 +168,15 @@ class Term:
         return Term(words, keys, lambda n: _subtract(self.read(n), term.read(n)))
 
     def __abs__(self) -> Term:
-        return Term(f"size of {self.words}", self.keys, lambda n: abs(self.read(n)))
+        words = f"size of {self.words}"
+        return Term(words, self.keys, lambda n: abs(self.read(n)))
 
 
 def _term(words: str, key: Key, labels: Labels, read: Callable[[Number], Number]) -> Term:
     """What is read of one number; with labels the key says what is measured of which run."""
     sought = Query.of(str(key), **labels) if labels else key
-    return Term(words.format(f"`{sought}`"), (sought,), lambda n: read(n[sought]))
+    words = words.format(f"`{sought}`")
+    return Term(words, (sought,), lambda n: read(n[sought]))
 
 
 def of(key: Key, **labels: Label) -> Term:
@@ -182,22 +191,20 @@ def value(key: Key, **labels: Label) -> Term:
 
 def most(key: Key, **labels: Label) -> Term:
     """The largest value of any seed."""
-    return _term(
-        "largest {} of any seed",
-        key,
-        labels,
-        lambda number: exact(max(number.per_seed)),
-    )
+
+    def read(number: Number) -> Number:
+        return exact(max(number.per_seed))
+
+    return _term("largest {} of any seed", key, labels, read)
 
 
 def least(key: Key, **labels: Label) -> Term:
     """The smallest value of any seed."""
-    return _term(
-        "smallest {} of any seed",
-        key,
-        labels,
-        lambda number: exact(min(number.per_seed)),
-    )
+
+    def read(number: Number) -> Number:
+        return exact(min(number.per_seed))
+
+    return _term("smallest {} of any seed", key, labels, read)
 
 
 def alike(first: Term, second: Term, effect: Term) -> Condition:
@@ -212,16 +219,14 @@ def alike(first: Term, second: Term, effect: Term) -> Condition:
 def between(key: Key, bottom: float, top: float, words: str = "") -> Condition:
     """Whether a value lies in `[bottom, top]`."""
     words = words or f"between {bottom:.6g} and {top:.6g}"
-    return _stated(
-        f"`{key}` {words}",
-        Statement(
-            (key,),
-            of(key).read,
-            "between",
-            bottom,
-            top,
-        ),
+    statement = Statement(
+        (key,),
+        of(key).read,
+        "between",
+        bottom,
+        top,
     )
+    return _stated(f"`{key}` {words}", statement)
 
 
 def near(key: Key, target: float, margin: float) -> Condition:
@@ -232,20 +237,24 @@ def near(key: Key, target: float, margin: float) -> Condition:
 
 def falls(*keys: Key) -> Condition:
     """Whether values fall, from each to the next."""
-    return _ordered("fall", [of(b) < of(a) for a, b in pairwise(keys)], keys)
+    steps = [of(later) < of(former) for former, later in pairwise(keys)]
+    return _ordered("fall", steps, keys)
 
 
 def rises(*keys: Key) -> Condition:
     """Whether values rise, from each to the next."""
-    return _ordered("rise", [of(b) > of(a) for a, b in pairwise(keys)], keys)
+    steps = [of(later) > of(former) for former, later in pairwise(keys)]
+    return _ordered("rise", steps, keys)
 
 
 def all_of(*conditions: Condition) -> Condition:
     """Whether all hold: one that fails decides, else one that is open."""
     joined = _join(" and ", False, conditions)
-    if not all(condition.statements for condition in conditions):
-        return joined
-    statements = [statement for c in conditions for statement in c.statements]
+    statements: list[Statement] = []
+    for condition in conditions:
+        if not condition.statements:
+            return joined
+        statements += condition.statements
     return replace(joined, statements=tuple(statements))
 
 
@@ -261,12 +270,13 @@ def given(premise: Condition, condition: Condition) -> Condition:
         return condition.holds(n) if premise.holds(n) else None
 
     words = f"{condition.words}, judged only given that {premise.words}"
-    return Condition(words, premise.keys + condition.keys, decide, condition.statements)
+    keys = premise.keys + condition.keys
+    return Condition(words, keys, decide, condition.statements)
 
 
 def _ordered(how: str, steps: Sequence[Condition], keys: tuple[Key, ...]) -> Condition:
-    words = f"values {how}: {', '.join(f'`{key}`' for key in keys)}"
-    return replace(all_of(*steps), words=words, keys=keys)
+    names = ", ".join(f"`{key}`" for key in keys)
+    return replace(all_of(*steps), words=f"values {how}: {names}", keys=keys)
 
 
 def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Condition:
@@ -276,8 +286,11 @@ def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Conditi
             return decisive
         return None if None in states else not decisive
 
-    keys = tuple(key for condition in conditions for key in condition.keys)
-    return Condition(word.join(condition.words for condition in conditions), keys, decide)
+    words = word.join(condition.words for condition in conditions)
+    keys: tuple[Key, ...] = ()
+    for condition in conditions:
+        keys += condition.keys
+    return Condition(words, keys, decide)
 
 
 def _stated(words: str, statement: Statement) -> Condition:
@@ -286,35 +299,32 @@ def _stated(words: str, statement: Statement) -> Condition:
 
 
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
-    if not isinstance(b, Term):
-        return _stated(
-            f"{a.words} {how} {b:.6g}",
-            Statement(a.keys, a.read, how, float(b)),
-        )
-    apart = a - b
-    return _stated(
-        f"{a.words} {how} {b.words}",
-        Statement(apart.keys, apart.read, how, 0.0),
-    )
+    if isinstance(b, Term):
+        apart = a - b
+        statement = Statement(apart.keys, apart.read, how, 0.0)
+        return _stated(f"{a.words} {how} {b.words}", statement)
+    statement = Statement(a.keys, a.read, how, float(b))
+    return _stated(f"{a.words} {how} {b:.6g}", statement)
 
 
 def _subtract(a: Number, b: Number) -> Number:
-    if _is_mean(a) and _is_mean(b) and len(a.per_seed) == len(b.per_seed):
+    same_seeds = len(a.per_seed) == len(b.per_seed)
+    if same_seeds and _is_mean(a) and _is_mean(b):
         return mean(np.subtract(a.per_seed, b.per_seed))
     if b.low == b.high:
         return a.shifted(-b.value)
-    return Number(a.value - b.value, a.low - b.high, a.high - b.low, ())
+    value = a.value - b.value
+    low = a.low - b.high
+    high = a.high - b.low
+    return Number(value, low, high, ())
 
 
 def _is_mean(x: Number) -> bool:
     """Whether a number is the mean of its values per seed (a ratio of means is not)."""
-    several = len(x.per_seed) > 1
-    return several and isclose(
-        float(np.mean(x.per_seed)),
-        x.value,
-        rel_tol=1e-4,
-        abs_tol=1e-12,
-    )
+    if len(x.per_seed) < 2:
+        return False
+    mean_of_seeds = float(np.mean(x.per_seed))
+    return isclose(mean_of_seeds, x.value, rel_tol=1e-4, abs_tol=1e-12)
 
 
 @dataclass(frozen=True)
@@ -347,7 +357,9 @@ class Part:
     @property
     def title(self) -> str:
         """The part with its case."""
-        return ", ".join(text for text in (self.words, self.case) if text)
+        if self.words and self.case:
+            return f"{self.words}, {self.case}"
+        return self.words or self.case
 
 
 @dataclass(frozen=True)
@@ -382,8 +394,11 @@ class Outcome:
         if self.verdict in ("counted", "proved", "not judged"):
             return self.verdict
         if self.verdict == "open":
-            return f"open: {len(self.parts)} {'part' if len(self.parts) == 1 else 'parts'}"
-        return f"{self.verdict}: {count_states(part.state for part in self.parts)}"
+            count = len(self.parts)
+            plural = "part" if count == 1 else "parts"
+            return f"open: {count} {plural}"
+        counts = count_states(part.state for part in self.parts)
+        return f"{self.verdict}: {counts}"
 
 
 @dataclass(frozen=True)
@@ -434,18 +449,25 @@ def compare_sizes(sizes: Sequence[Size], numbers: Numbers) -> str:
     """Whether a printed size is ours, or how many of several; empty where none is printed."""
     if not sizes:
         return ""
+    if len(sizes) == 1:
+        (size,) = sizes
+        return compare_size(size, numbers[size.key])
     agreeing = [size for size in sizes if size.lies_in(numbers[size.key])]
-    if len(sizes) > 1:
-        uncertain = " with the printed uncertainties" if any(size.spread for size in sizes) else ""
-        count = f"{len(agreeing)} of {len(sizes)}"
-        return f"{count} printed sizes lie in our intervals{uncertain}"
-    (size,) = sizes
-    where = "in" if agreeing else "outside"
-    printed = f"{size.printed:g} ± {size.spread:.2g}" if size.spread else f"{size.printed:g}"
-    ours = numbers[size.key].text()
+    words = f"{len(agreeing)} of {len(sizes)} printed sizes lie in our intervals"
+    if any(size.spread for size in sizes):
+        words += " with the printed uncertainties"
+    return words
+
+
+def compare_size(size: Size, ours: Number) -> str:
+    """Whether a printed size is ours."""
+    where = "in" if size.lies_in(ours) else "outside"
+    printed = f"{size.printed:g}"
+    if size.spread:
+        printed += f" ± {size.spread:.2g}"
     return (
         f"The printed size lies {where} our interval: the paper prints {printed} ({size.place}), "
-        f"and ours is {ours}."
+        f"and ours is {ours.text()}."
     )
 
 
@@ -480,16 +502,7 @@ class Rule:
         verdict = _verdict(parts)
         reason = _reason(parts)
         idle = self.unmet(numbers)
-        control_verdict: Verdict | Literal[""] = ""
-        if self.control:
-            exchanged = self.control.of(numbers)
-            with suppress(KeyError):  # its runs are not among these
-                control_parts = self.parts(exchanged)
-                control_verdict = "not judged" if self.unmet(exchanged) else _verdict(control_parts)
-                for index, control_part in enumerate(control_parts):
-                    keys = control_part.condition.keys
-                    if any(exchanged[key] is not numbers[key] for key in keys):
-                        parts[index] = replace(parts[index], control=control_part.state)
+        control_verdict = self._judge_control(parts, numbers)
         if verdict == control_verdict == "reproduced":
             idle.append("its negative control passes as well")
         if idle:
@@ -506,51 +519,91 @@ class Rule:
             seeds=self.seeds_for(parts, numbers),
         )
 
+    def _judge_control(self, parts: list[Part], numbers: Numbers) -> Verdict | Literal[""]:
+        """The verdict on the numbers of the control; writes into `parts` their states on these."""
+        verdict: Verdict | Literal[""] = ""
+        if self.control is None:
+            return verdict
+        exchanged = self.control.of(numbers)
+        with suppress(KeyError):  # its runs are not among these
+            control_parts = self.parts(exchanged)
+            unmet = self.unmet(exchanged)
+            verdict = "not judged" if unmet else _verdict(control_parts)
+            for index, control_part in enumerate(control_parts):
+                keys = control_part.condition.keys
+                if any(exchanged[key] is not numbers[key] for key in keys):
+                    parts[index] = replace(parts[index], control=control_part.state)
+        return verdict
+
     def parts(self, numbers: Numbers) -> list[Part]:
         """Every part with what the numbers say of it."""
-        return [part_of(*named, numbers) for named in conditions_of(self.primary)]
+        named_conditions = conditions_of(self.primary)
+        return [part_of(*named, numbers) for named in named_conditions]
 
     def unmet(self, numbers: Numbers) -> list[str]:
         """Why the rule is no judgement of these numbers."""
-        return [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
+        reasons = []
+        for why, condition in self.proviso.items():
+            if not condition.holds(numbers):
+                reasons.append(why)
+        return reasons
 
     def seeds_for(self, parts: Sequence[Part], numbers: Numbers) -> int:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
         printed: dict[Key, float] = {size.key: size.printed for size in self.sizes}
-        needed = [0]
+        most_seeds = 0
         for part in parts:
-            statement = part.statement
-            if part.state != "open" or part.value is None or statement is None:
+            gap = open_gap(part, numbers)
+            if gap is None:
                 continue
-            if statement.relation == "between" or statement.state(numbers) is not None:
-                continue  # what is open is a premise
-            gap = part.value.shifted(-statement.bound)
+            per_seed = np.asarray(gap.per_seed)
             effect = printed.get(part.condition.keys[0], gap.value)
-            if len(gap.per_seed) > 1 and np.isfinite(gap.per_seed).all() and effect:
-                needed.append(seeds_for(np.asarray(gap.per_seed), effect))
-        return max(needed)
+            scatter_known = len(per_seed) > 1 and np.isfinite(per_seed).all()
+            if scatter_known and effect:
+                most_seeds = max(most_seeds, seeds_for(per_seed, effect))
+        return most_seeds
 
     @property
     def words(self) -> str:
         """The rule as sentences, made from its conditions."""
-        sentences = [
-            "; ".join(c.words for _, _, c in conditions_of({"": x})) for x in self.primary.values()
-        ]
+        sentences = []
+        for part in self.primary.values():
+            cases = conditions_of({"": part})
+            sentences.append("; ".join(condition.words for _, _, condition in cases))
         if len(sentences) > 1:
             sentences = [f"({i}) {text}" for i, text in enumerate(sentences, 1)]
-        premises = "; ".join(c.words for c in self.proviso.values())
-        only = f" Judged only given that {premises}." if premises else ""
-        return f"{'; '.join(sentences)}.{only} {self.note}".rstrip()
+        words = "; ".join(sentences) + "."
+        premises = "; ".join(condition.words for condition in self.proviso.values())
+        if premises:
+            words += f" Judged only given that {premises}."
+        return f"{words} {self.note}".rstrip()
 
     def keys(self) -> set[Key]:
         """The numbers that it reads."""
         conditions = [condition for _, _, condition in conditions_of(self.primary)]
-        return {key for c in (*conditions, *self.proviso.values()) for key in c.keys}
+        conditions += self.proviso.values()
+        keys: set[Key] = set()
+        for condition in conditions:
+            keys.update(condition.keys)
+        return keys
+
+
+def open_gap(part: Part, numbers: Numbers) -> Number | None:
+    """The distance of an open part from its one bound; None if that is not what is open."""
+    statement = part.statement
+    if part.state != "open" or part.value is None or statement is None:
+        return None
+    if statement.relation == "between":
+        return None
+    if statement.state(numbers) is not None:  # what is open is a premise
+        return None
+    return part.value.shifted(-statement.bound)
 
 
 def in_words(part: Part, numbers: Numbers) -> str:
     """A part with the values of the numbers that it reads, and what it compares with its bound."""
-    read = [numbers[key] for key in dict.fromkeys(part.condition.keys)]
+    keys = dict.fromkeys(part.condition.keys)
+    read = [numbers[key] for key in keys]
     if len(read) == 1:
         return f"{part.title}: {read[0].text()}"
     values = ", ".join(f"{number.value:.3g}" for number in read)
@@ -570,7 +623,8 @@ def conditions_of(conditions: Conditions) -> list[tuple[str, str, Condition]]:
 
 def part_of(words: str, case: str, condition: Condition, numbers: Numbers) -> Part:
     """A condition with what the numbers say of it."""
-    part = Part(words, case, condition, STATES[condition.holds(numbers)])
+    state = STATES[condition.holds(numbers)]
+    part = Part(words, case, condition, state)
     statement = condition.shown(numbers)
     if statement is None:
         return part
@@ -591,8 +645,9 @@ def count_states(states: Iterable[str]) -> str:
     counts = Counter(states)
     words = []
     for state, plural in PLURALS.items():
-        if counts[state]:
-            words.append(f"{counts[state]} {state if counts[state] == 1 else plural}")
+        count = counts[state]
+        if count:
+            words.append(f"{count} {state if count == 1 else plural}")
     return ", ".join(words)
 
 
@@ -610,14 +665,23 @@ def _reason(parts: Sequence[Part]) -> str:
     """The parts that fail or are open; of a part its cases, unless all of them do."""
     sentences: list[str] = []
     for state, words in (("fails", "does not hold"), ("open", "open")):
-        names = []
-        for name, group in groupby(parts, key=lambda part: part.words):
-            states = {part.case: part.state for part in group}
-            cases = [case for case in states if states[case] == state]
-            if cases:
-                complete = name and len(cases) == len(states)
-                names.append(name if complete else f"{name} ({'; '.join(cases)})".lstrip())
+        names = _names_in_state(parts, state)
         if names:
             start = words.capitalize() if sentences else words
             sentences.append(f"{start}: {'; '.join(names)}")
     return ". ".join(sentences)
+
+
+def _names_in_state(parts: Sequence[Part], state: str) -> list[str]:
+    """The parts that are in a state, each with those of its cases that are."""
+    names = []
+    for name, group in groupby(parts, key=lambda part: part.words):
+        states = {part.case: part.state for part in group}
+        cases = [case for case in states if states[case] == state]
+        complete = len(cases) == len(states)
+        if name and complete:
+            names.append(name)
+        elif cases:
+            listed = "; ".join(cases)
+            names.append(f"{name} ({listed})".lstrip())
+    return names
