@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from functools import cache, wraps
@@ -62,7 +62,7 @@ def cached(make: Callable[[Path], T]) -> Callable[[Path], T]:
         state: tuple[int, ...] = ()  # changes with the content; none without a file
         with suppress(OSError):
             stat = where.stat()
-            state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+            state = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
         return remembered(path, where, state)
 
     return current
@@ -76,7 +76,8 @@ def exclusive(results: Path) -> Iterator[None]:
     only threads wait.
     """
     with _THREADS:
-        if _NESTED or os.name == "nt" or not results.is_dir():
+        can_lock = os.name != "nt" and results.is_dir()
+        if _NESTED or not can_lock:
             yield
             return
         import fcntl
@@ -101,9 +102,16 @@ def exists(path: Path) -> bool:
     return path.is_file() or path.stem in _archived(path)
 
 
+def _is_archived(path: Path) -> bool:
+    """Whether it is in the study's file, and not in a file of its own."""
+    return not path.is_file() and path.stem in _archived(path)
+
+
 def names(folder: Path) -> set[str]:
     """What is stored of a study's profile, by name."""
-    return {p.stem for p in folder.glob("*.json")} | {*_archived(folder / "any.json")}
+    loose = {file.stem for file in folder.glob("*.json")}
+    archived = _archived(folder / "any.json")
+    return loose | archived.keys()
 
 
 def place(path: Path) -> Path:
@@ -140,52 +148,68 @@ def _steadily(path: Path, look: Callable[[], T]) -> T:
 
 
 def _read(path: Path) -> Payload:
-    if path.is_file() or path.stem not in _archived(path):
+    if not _is_archived(path):
         content = read_json(path)
         form = NUMBERS if path.stem == NUMBERS.kind else RUN
         return form.current(content, path.name)
     content = deepcopy(_archived(path)[path.stem])
     if content["kind"] == RUN.kind:
         arrays = _arrays(path, content)
-        return {**{key: content[key] for key in content if key not in ARCHIVED}, **arrays}
+        return {**_without(content, ARCHIVED), **arrays}
     table = _study_file(path).with_suffix(".csv")
-    content["numbers"] = deepcopy(_quantities(table).get(path.parent.name, {}))
-    signed = {key: value for key, value in content.items() if key != "digest"}
+    profile = path.parent.name
+    quantities = _quantities(table)
+    content["numbers"] = deepcopy(quantities.get(profile, {}))
+    signed = _without(content, ("digest",))
     if digest(signed) != content["digest"]:
         raise ValueError(_damaged(table, "other values"))
     return content
 
 
 def _summary(path: Path) -> Mapping[str, Any]:
-    if path.is_file() or path.stem not in _archived(path):
-        return _without_arrays(_read(path))
-    return _archived(path)[path.stem]
+    if _is_archived(path):
+        return _archived(path)[path.stem]
+    return _without_arrays(_read(path))
+
+
+def _without(content: Mapping[str, Any], keys: Sequence[str]) -> Payload:
+    """The other entries."""
+    return {key: value for key, value in content.items() if key not in keys}
 
 
 def _arrays(path: Path, entry: Mapping[str, Any]) -> Payload:
     """The curves and models of a collected run, checked by the fingerprint that was stored."""
     file = _study_file(path)
-    rows = _table(file.with_suffix(".parquet")).get((path.parent.name, path.stem))
+    table = file.with_suffix(".parquet")
+    profile = path.parent.name
+    name = path.stem
+    rows = _table(table).get((profile, name))
     if rows is None:
-        raise ValueError(_damaged(file.with_suffix(".parquet"), f"no run {path.stem!r}"))
-    names = entry["curves"]
+        raise ValueError(_damaged(table, f"no run {name!r}"))
+    curves = entry["curves"]
     try:
-        metrics, info = tables.curves_at(rows, entry["rounds"], names["metrics"], names["info"])
+        metrics, info = tables.curves_at(rows, entry["rounds"], curves["metrics"], curves["info"])
     except (KeyError, ValueError) as error:
-        reason = f"other rows or columns for run {path.stem!r}"
-        raise ValueError(_damaged(file.with_suffix(".parquet"), reason)) from error
+        reason = f"other rows or columns for run {name!r}"
+        raise ValueError(_damaged(table, reason)) from error
     arrays: Payload = {"metrics": metrics, "info": info, **dict.fromkeys(MODELS)}
     for model in entry["models"]:
         models = _models(file.with_suffix(".npz"))
-        arrays[model] = tables.exact(models[f"{path.parent.name}/{path.stem}/{model}"])
+        stored = models[f"{profile}/{name}/{model}"]
+        arrays[model] = tables.exact(stored)
     if _fingerprint(arrays) != entry["values"]:
-        raise ValueError(_damaged(file.with_suffix(".parquet"), "other values"))
+        raise ValueError(_damaged(table, "other values"))
     return arrays
 
 
 def _fingerprint(arrays: Mapping[str, Any]) -> str:
-    named = {f"{group}/{name}": rows for group in CURVES for name, rows in arrays[group].items()}
-    named |= {model: arrays[model] for model in MODELS if arrays[model] is not None}
+    named = {}
+    for group in CURVES:
+        for name, rows in arrays[group].items():
+            named[f"{group}/{name}"] = rows
+    for model in MODELS:
+        if arrays[model] is not None:
+            named[model] = arrays[model]
     return tables.fingerprint(named)
 
 
@@ -210,36 +234,38 @@ def collect(
     labels : profile -> run -> its labels; a run without an entry keeps those that it has.
     new_names : profile -> run -> the name that it gets.
     """
+    folder = results / study
+    file = results / f"{study}.json"
     with exclusive(results):
-        file = results / f"{study}.json"
-        loose = sorted((results / study).glob("*/*.json"))
+        loose = sorted(folder.glob("*/*.json"))
         profiles = _profiles(file) if file.is_file() else {}
         if not loose and not profiles:
             return
-        stored = [
-            results / study / profile / f"{name}.json"
-            for profile, entries in profiles.items()
-            for name in entries
-        ]
+        paths = {*loose}
+        for profile, entries in profiles.items():
+            paths |= {folder / profile / f"{name}.json" for name in entries}
         runs = []
         numbers = {}
-        for path in sorted({*loose, *stored}):
+        for path in sorted(paths):
             content = read(path)
             profile = path.parent.name
-            if path.stem == NUMBERS.kind:
+            old_name = path.stem
+            if old_name == NUMBERS.kind:
                 numbers[profile] = content
                 continue
-            name = new_names.get(profile, {}).get(path.stem, path.stem)
-            if name != path.stem:
+            name = new_names.get(profile, {}).get(old_name, old_name)
+            if name != old_name:
                 content = _named(content, name)
-            before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
-            runs.append({**content, "labels": dict(labels.get(profile, {}).get(name, before))})
+            entry = profiles.get(profile, {}).get(old_name, {})
+            old_labels = entry.get("labels", {})
+            new_labels = labels.get(profile, {}).get(name, old_labels)
+            runs.append({**content, "labels": dict(new_labels)})
         _write(file, runs, numbers)
         for path in loose:
             path.unlink(missing_ok=True)
-        for folder in [*(results / study).glob("*"), results / study]:
+        for emptied in [*folder.glob("*"), folder]:
             with suppress(OSError):  # it is not empty, or somebody else removed it
-                folder.rmdir()
+                emptied.rmdir()
 
 
 def _write(file: Path, runs: list[Payload], numbers: Mapping[str, Payload]) -> None:
@@ -252,35 +278,30 @@ def _write(file: Path, runs: list[Payload], numbers: Mapping[str, Payload]) -> N
         profile = run["profile"]
         name = run["name"]
         entries.append(_without_arrays(run))
-        rows = tables.rows_of(
-            run["seeds"],
-            run["rounds"],
-            arrays["metrics"],
-            arrays["info"],
-        )
+        rows = tables.rows_of(run["seeds"], run["rounds"], arrays["metrics"], arrays["info"])
         table.append({"profile": profile, "run": name, "labels": run["labels"], "rows": rows})
         for model in MODELS:
             if arrays[model] is not None:
                 models[f"{profile}/{name}/{model}"] = tables.compact(arrays[model])
     if table:
         atomic_write(file.with_suffix(".parquet"), lambda to: tables.write(to, table))
+    models_file = file.with_suffix(".npz")
     if models:
-        atomic_write(file.with_suffix(".npz"), lambda to: np.savez_compressed(to, **models))  # type: ignore[arg-type]
+        atomic_write(models_file, lambda to: np.savez_compressed(to, **models))  # type: ignore[arg-type]
     else:
-        file.with_suffix(".npz").unlink(missing_ok=True)
-    beside = {}
+        models_file.unlink(missing_ok=True)
     if numbers:
         by_profile = {profile: content["numbers"] for profile, content in numbers.items()}
         text = spreadsheet.to_csv(by_profile).encode()
         atomic_write(file.with_suffix(".csv"), lambda to: to.write(text))
-    for profile, content in numbers.items():
-        beside[profile] = {key: content[key] for key in content if key != "numbers"}
-    write_json(file, STUDY.sealed({"study": file.stem, "runs": entries, "numbers": beside}))
+    beside = {profile: _without(content, ("numbers",)) for profile, content in numbers.items()}
+    content = {"study": file.stem, "runs": entries, "numbers": beside}
+    write_json(file, STUDY.sealed(content))
 
 
 def _named(content: Payload, name: str) -> Payload:
     """A run under another name."""
-    plain = {key: _as_lists(value) for key, value in content.items() if key not in SEAL}
+    plain = _as_lists(_without(content, SEAL))
     return RUN.sealed({**plain, "name": name})
 
 
@@ -289,16 +310,18 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _as_lists(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return [[None if np.isnan(x) else x for x in row] for row in value.tolist()]
+        entries = value.astype(object)
+        entries[np.isnan(value)] = None
+        return entries.tolist()
     return value
 
 
 def as_arrays(payload: Mapping[str, Any]) -> Payload:
     """The curves and models of a run as arrays; null is NaN."""
-    arrays: Payload = {
-        group: {name: np.array(rows, dtype=float) for name, rows in payload[group].items()}
-        for group in CURVES
-    }
+    arrays: Payload = {}
+    for group in CURVES:
+        curves = payload[group].items()
+        arrays[group] = {name: np.array(rows, dtype=float) for name, rows in curves}
     for model in MODELS:
         rows = payload[model]
         arrays[model] = None if rows is None else np.array(rows, dtype=float)
@@ -308,7 +331,7 @@ def as_arrays(payload: Mapping[str, Any]) -> Payload:
 def _without_arrays(run: Payload) -> Payload:
     """What a study's file says of a run."""
     return {
-        **{key: value for key, value in run.items() if key not in CURVES + MODELS},
+        **_without(run, CURVES + MODELS),
         "labels": run.get("labels", {}),
         "curves": {group: list(run[group]) for group in CURVES},
         "models": [model for model in MODELS if run[model] is not None],
@@ -323,7 +346,10 @@ def _study_file(path: Path) -> Path:
 def _archived(path: Path) -> Mapping[str, Payload]:
     """What the study's file holds of the profile of a path, by name, without curves."""
     file = _study_file(path)
-    return _profiles(file).get(path.parent.name, {}) if file.is_file() else {}
+    if not file.is_file():
+        return {}
+    profile = path.parent.name
+    return _profiles(file).get(profile, {})
 
 
 @cached
@@ -332,9 +358,11 @@ def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
     content = read_json(file, STUDY)
     profiles: dict[str, dict[str, Payload]] = {}
     for run in content["runs"]:
-        profiles.setdefault(run["profile"], {})[run["name"]] = run
+        by_name = profiles.setdefault(run["profile"], {})
+        by_name[run["name"]] = run
     for profile, numbers in content["numbers"].items():
-        profiles.setdefault(profile, {})[NUMBERS.kind] = numbers
+        by_name = profiles.setdefault(profile, {})
+        by_name[NUMBERS.kind] = numbers
     return profiles
 
 
@@ -356,7 +384,8 @@ def _models(file: Path) -> Mapping[str, Array]:
 def _opened(file: Path, read_from: Callable[[io.BytesIO], T]) -> T:
     """What a file holds; one sentence where it is missing or damaged."""
     try:
-        return read_from(io.BytesIO(file.read_bytes()))
+        content = file.read_bytes()
+        return read_from(io.BytesIO(content))
     except Exception as error:  # of the file, of zipfile, of zlib, of numpy or of pyarrow
         why = str(error).partition("\n")[0]
         raise ValueError(f"store: {file.name} must be whole, got {why}; restore it.") from None
