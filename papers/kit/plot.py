@@ -84,7 +84,8 @@ def theme() -> None:
     """
     for name in ("matplotlib", "seaborn"):
         if find_spec(name) is None:
-            raise ModuleNotFoundError(to_install(ModuleNotFoundError(name=name)))
+            missing = ModuleNotFoundError(name=name)
+            raise ModuleNotFoundError(to_install(missing))
     import matplotlib as mpl
 
     style = STYLES["light"]
@@ -106,8 +107,8 @@ def theme() -> None:
         "xtick.bottom": True,
         "ytick.left": True,
     }
-    cycle = mpl.cycler(color=COLORS)  # type: ignore[attr-defined]
-    mpl.rcParams.update(style_settings | FORM | {"axes.prop_cycle": cycle})
+    style_settings["axes.prop_cycle"] = mpl.cycler(color=COLORS)  # type: ignore[attr-defined]
+    mpl.rcParams.update(style_settings | FORM)
 
 
 def picture(figure: Figure, format: str) -> bytes:
@@ -166,10 +167,15 @@ def show(
     figure = shown.figure
     png = picture(figure, "png")
     if in_notebook():
-        table = getattr(shown, "data", None) if data is None else data
-        runs = [] if table is None or "run" not in table else [*table["run"].unique()]
-        about = {"name": name, "profile": profile, "runs": runs}
-        _display(png, alt, caption, {**files_of(figure, table), **about})
+        table = data
+        if table is None:
+            table = getattr(shown, "data", None)
+        runs = []
+        if table is not None and "run" in table:
+            runs = list(table["run"].unique())
+        files = files_of(figure, table)
+        carried = {**files, "name": name, "profile": profile, "runs": runs}
+        _display(png, alt, caption, carried)
     else:
         write_figure(png, alt)
     pyplot.close(figure)
@@ -180,19 +186,24 @@ def files_of(figure: Figure, table: pd.DataFrame | None) -> dict[str, str]:
     if table is None:
         drawn = figure_data(figure)
     else:
-        constant = table.columns[table.nunique(dropna=False) == 1]
+        value_counts = table.nunique(dropna=False)
+        constant = table.columns[value_counts == 1]
         drawn = table.drop(columns=[*constant, "curve"], errors="ignore")
     svg = slim(picture(figure, "svg"))
-    return {"svg": packed(svg), "csv": packed(to_csv(drawn).encode())}
+    csv = to_csv(drawn).encode()
+    return {"svg": packed(svg), "csv": packed(csv)}
 
 
 def _display(png: bytes, alt: str, caption: str, carried: Mapping[str, object]) -> None:
     """Display a picture; what is carried goes along in the output's metadata."""
     from IPython.display import HTML, display
 
-    address = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    encoded = base64.b64encode(png).decode()
+    address = f"data:image/png;base64,{encoded}"
     image = f'<img class="fig" alt="{html.escape(alt)}" src="{address}"/>'
-    text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    text = ""
+    if caption:
+        text = f"<figcaption>{html.escape(caption)}</figcaption>"
     block = f'<figure class="fed-figure">{image}{text}</figure>'
     display(HTML(block), metadata={"fedlib": carried})  # type: ignore[no-untyped-call]
 
@@ -200,28 +211,37 @@ def _display(png: bytes, alt: str, caption: str, carried: Mapping[str, object]) 
 def slim(svg: bytes) -> bytes:
     """The same picture without metadata and indentation, numbers with two digits."""
 
-    def shorter(tag: re.Match[str]) -> str:
-        return LONG.sub(lambda number: f"{float(number[0]):.2f}", tag[0])
+    def two_digits(number: re.Match[str]) -> str:
+        value = float(number[0])
+        return f"{value:.2f}"
 
-    text = METADATA.sub("", svg.decode())
+    def shorter(tag: re.Match[str]) -> str:
+        return LONG.sub(two_digits, tag[0])
+
+    text = svg.decode()
+    text = METADATA.sub("", text)
     text = TAG.sub(shorter, text)
-    return BLANKS.sub("\n", text).encode()
+    text = BLANKS.sub("\n", text)
+    return text.encode()
 
 
 def to_csv(data: pd.DataFrame) -> str:
     """A drawn table as text, five digits a number; empty where it has no row."""
     if data.empty:
         return ""
-    return str(data.to_csv(index=False, float_format="%.5g", lineterminator="\n"))
+    text = data.to_csv(index=False, float_format="%.5g", lineterminator="\n")
+    return str(text)
 
 
 def packed(content: bytes) -> str:
     """Bytes as text that a notebook can hold: compressed, then base64; `unpacked` undoes it."""
-    return base64.b64encode(bz2.compress(content)).decode()
+    compressed = bz2.compress(content)
+    return base64.b64encode(compressed).decode()
 
 
 def unpacked(text: str) -> bytes:
-    return bz2.decompress(base64.b64decode(text))
+    compressed = base64.b64decode(text)
+    return bz2.decompress(compressed)
 
 
 def over_seeds(
@@ -247,22 +267,28 @@ def over_seeds(
     for metric in metrics:
         if metric not in frame:
             rule = f"a metric must be a column of the frame, got {metric!r}"
-            raise ValueError(f"over_seeds: {rule}; {nearest(metric, frame.columns)}.")
+            hint = nearest(metric, frame.columns)
+            raise ValueError(f"over_seeds: {rule}; {hint}.")
     labels = labels_in(frame).drop(columns=list(metrics), errors="ignore")
+    in_order = frame.sort_values("round", kind="stable")
+    by_round = in_order.groupby(["run", "round"], sort=False)
     tables = []
-    by_round = frame.sort_values("round", kind="stable").groupby(["run", "round"], sort=False)
     for number, (metric, words) in enumerate(metrics.items()):
         values = by_round[metric]
         middle = values.mean()
         if around is None:
-            ends = {"low": values.min(), "high": values.max()}
+            low = values.min()
+            high = values.max()
         else:
             reach = around * values.std()
-            ends = {"low": middle - reach, "high": middle + reach}
+            low = middle - reach
+            high = middle + reach
         complete = values.count() == values.size()
-        means = pd.DataFrame({"mean": middle, **ends})[complete].reset_index()
+        means = pd.DataFrame({"mean": middle, "low": low, "high": high})
+        means = means[complete].reset_index()
         means.insert(0, "metric", words)
-        means["curve"] = number * len(labels) + labels.index.get_indexer(means["run"])
+        run_number = labels.index.get_indexer(means["run"])
+        means["curve"] = number * len(labels) + run_number
         tables.append(means.join(labels, on="run"))
     return pd.concat(tables, ignore_index=True)
 
@@ -274,8 +300,9 @@ def worded(frame: pd.DataFrame, **words: Mapping[Any, str]) -> pd.DataFrame:
     """
     columns = {}
     for label, by_value in words.items():
-        in_order = pd.CategoricalDtype(list(dict.fromkeys(by_value.values())))
-        columns[label] = frame[label].map(by_value).astype(in_order)
+        in_order = list(dict.fromkeys(by_value.values()))
+        called = frame[label].map(by_value)
+        columns[label] = called.astype(pd.CategoricalDtype(in_order))
     shown = frame.assign(**columns).dropna(subset=list(words))
     for label in words:
         shown[label] = shown[label].cat.remove_unused_categories()
@@ -285,7 +312,9 @@ def worded(frame: pd.DataFrame, **words: Mapping[Any, str]) -> pd.DataFrame:
 def interval(values: pd.Series[float]) -> tuple[float, float]:
     """The ends of the 95 % interval of a mean over seeds; the mean itself of a single seed."""
     number = mean(values)
-    return (number.value, number.value) if len(values) < 2 else (number.low, number.high)
+    if len(values) < 2:
+        return number.value, number.value
+    return number.low, number.high
 
 
 #: Options of `sns.relplot` for a frame of `over_seeds`: one line a run, its own scale a panel.
@@ -325,41 +354,67 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
     import seaborn as sns
 
     panels = np.atleast_2d(grid.axes)  # they are in one row where columns are wrapped
-    if "curve" in grid.data:
+    has_bands = "curve" in grid.data
+    if has_bands:
         for (row, column, _), rows in grid.facet_data():
             for _, curve in rows.groupby("curve", sort=False):
                 _add_band(panels[row, column], curve)
-    by_metric = grid._row_var == "metric"
     for row, axes in enumerate(panels):
         for column, ax in enumerate(axes):
             if log:
                 plain_log(ax)
-            ax.set_title("" if by_metric and row else _title(grid, row, column))
-        if by_metric:
-            axes[0].set_ylabel(grid.row_names[row])
-        elif axes[0].get_ylabel() in ("mean", "value"):
-            axes[0].set_ylabel("" if grid._col_var == "metric" else grid.data["metric"].iloc[0])
-        if "curve" in grid.data and grid._col_var != "metric":
-            limits = np.array([ax.get_ylim() for ax in axes])
-            for ax in axes:
-                ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+            ax.set_title(_title(grid, row, column))
+        _set_ylabel(grid, row, axes[0])
+        if has_bands and grid._col_var != "metric":
+            _share_ylim(axes)
     grid.figure.set_size_inches(size)
     right = 1.0
     if grid.legend is not None:
         sns.move_legend(grid, "center right")
         box = grid.legend.get_window_extent()
-        right = box.transformed(grid.figure.transFigure.inverted()).x0
+        to_figure = grid.figure.transFigure.inverted()
+        right = box.transformed(to_figure).x0
     grid.tight_layout(rect=(0, 0, right, 1))
 
 
+def _set_ylabel(grid: Any, row: int, ax: Axes) -> None:
+    """Name what a row of panels measures, at its first one; not where columns have the names."""
+    if grid._row_var == "metric":
+        ax.set_ylabel(grid.row_names[row])
+    elif ax.get_ylabel() in ("mean", "value"):
+        metric = grid.data["metric"].iloc[0]
+        ax.set_ylabel("" if grid._col_var == "metric" else metric)
+
+
+def _share_ylim(axes: Sequence[Axes]) -> None:
+    """Give the panels of a row the same vertical limits, those that hold all curves."""
+    lowest = []
+    highest = []
+    for ax in axes:
+        low, high = ax.get_ylim()
+        lowest.append(low)
+        highest.append(high)
+    for ax in axes:
+        ax.set_ylim(min(lowest), max(highest))
+
+
 def _title(grid: Any, row: int, column: int) -> str:
-    """The title of a panel: what its row and its column are, a number with its label."""
+    """The title of a panel: what its row and its column are, a number with its label.
+
+    Where rows are metrics only the panels of the first row have one.
+    """
+    by_metric = grid._row_var == "metric"
+    if by_metric and row > 0:
+        return ""
     values = {}
-    if grid.row_names and grid._row_var != "metric":
+    if grid.row_names and not by_metric:
         values[grid._row_var] = grid.row_names[row]
     if grid.col_names:
         values[grid._col_var] = grid.col_names[column]
-    titles = [x if isinstance(x, str) else f"{label} = {x:g}" for label, x in values.items()]
+    titles = []
+    for label, value in values.items():
+        is_text = isinstance(value, str)
+        titles.append(value if is_text else f"{label} = {value:g}")
     return ", ".join(titles)
 
 
@@ -369,7 +424,8 @@ def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
         return
     shade = 0.15 if len(ax.lines) <= 6 else 0.07
     for line in ax.lines:
-        if np.array_equal(np.asarray(line.get_ydata()), curve["mean"]):
+        heights = np.asarray(line.get_ydata())
+        if np.array_equal(heights, curve["mean"]):
             ax.fill_between(
                 line.get_xdata(),
                 curve["low"],
@@ -390,7 +446,8 @@ def plain_log(ax: Axes) -> None:
 def log_ticks(ax: Axes, ticks: Sequence[float]) -> None:
     """A logarithmic horizontal axis with these ticks alone, written as plain numbers."""
     ax.set_xscale("log")
-    ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    labels = [f"{tick:g}" for tick in ticks]
+    ax.set_xticks(ticks, labels)
     ax.minorticks_off()
 
 
@@ -433,13 +490,17 @@ def figure_data(figure: Figure) -> pd.DataFrame:
     rows = []
     for number, ax in enumerate(figure.axes, 1):
         panel = ax.get_title() or ax.get_ylabel() or str(number)
-        labels = {piece: c.get_label() for c in ax.containers for piece in c.get_children()}
-        for item, (form, artist, points) in enumerate(_drawn(ax), 1):
-            name = str(labels.get(artist, artist.get_label()))
-            series = "" if name.startswith("_") else name
+        labels: dict[Any, object] = {}
+        for container in ax.containers:
+            pieces = container.get_children()
+            labels |= dict.fromkeys(pieces, container.get_label())
+        for item, (kind, artist, points) in enumerate(_drawn(ax), 1):
+            label = str(labels.get(artist, artist.get_label()))
+            series = "" if label.startswith("_") else label
             color = _color(artist)
-            for x, y in points[np.isfinite(points).all(1)].tolist():
-                rows.append((panel, form, series, color, item, x, y))
+            finite = np.isfinite(points).all(axis=1)
+            for x, y in points[finite].tolist():
+                rows.append((panel, kind, series, color, item, x, y))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -452,11 +513,14 @@ def _drawn(ax: Axes) -> Iterator[tuple[str, Any, np.ndarray[Any, Any]]]:
         if line.get_transform() is ax.transData:
             yield "line", line, np.asarray(line.get_xydata(), dtype=float)
     for patch in ax.patches:
-        if isinstance(patch, Rectangle) and patch.get_data_transform() is ax.transData:
+        if not isinstance(patch, Rectangle):
+            continue
+        if patch.get_data_transform() is ax.transData:
             yield "bar", patch, patch.get_bbox().get_points()
     for artist in ax.collections:
         if isinstance(artist, PathCollection):
-            yield "points", artist, np.ma.filled(artist.get_offsets(), np.nan)
+            offsets = np.ma.filled(artist.get_offsets(), np.nan)
+            yield "points", artist, offsets
         elif not isinstance(artist, QuadMesh):
             for path in artist.get_paths():
                 yield "outline", artist, np.asarray(path.vertices)
@@ -467,8 +531,14 @@ def _color(artist: Any) -> str:
     from matplotlib.colors import to_hex, to_rgba_array
 
     for name in ("get_color", "get_facecolor", "get_edgecolor"):
-        if hasattr(artist, name):
-            colors = to_rgba_array(getattr(artist, name)())
-            if len(colors) == 1 and colors[0, 3] > 0:
-                return to_hex(colors[0])
+        if not hasattr(artist, name):
+            continue
+        get = getattr(artist, name)
+        colors = to_rgba_array(get())
+        if len(colors) != 1:
+            continue
+        color = colors[0]
+        opacity = color[3]
+        if opacity > 0:
+            return to_hex(color)
     return ""
