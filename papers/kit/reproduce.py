@@ -75,7 +75,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     stored ones are computed that far. What came of each group is noted in `results/recheck.json`
     as soon as it is done.
     """
-    specs = study.specs(study.resolve(profile))
+    specs = study.specs_of(profile)
     chosen = study.chosen(specs, runs)
     present = [n for n, spec in chosen.items() if store.is_stored(study.name, profile, n, spec)]
     stored = {name: chosen[name] for name in present}

@@ -32,12 +32,12 @@ def to_do(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
 def groups_of(study: Study, profile: str) -> Iterator[dict[str, Any]]:
     """The groups of one study that lack runs."""
     rates = {}
-    for name, spec in study.specs(study.resolve("full")).items():
+    for name, spec in study.specs_of("full").items():
         path = store.run_path(study.name, "full", name)
         if archive.exists(path):
             rates[name] = _seconds(path) / work(spec)
     usual = median(rates.values() or [0.0])
-    for group in store.groups(study.specs(study.resolve(profile))):
+    for group in store.groups(study.specs_of(profile)):
         lacking = [
             name
             for name, spec in group.items()
@@ -90,8 +90,8 @@ def hours_at_scale(study: Study, claim: Claim) -> float:
     """Core-hours that the runs behind a claim take in the paper's setting; 0 where it has none."""
     if not study.at_paper:
         return 0.0
-    full = study.specs(study.resolve("full"))
-    paper = study.specs(study.resolve(PAPER))
+    full = study.specs_of("full")
+    paper = study.specs_of(PAPER)
     seconds = 0.0
     for name in claim.runs:
         path = store.run_path(study.name, "full", name)

@@ -103,15 +103,15 @@ class Study:
         params = dict(profiles[profile])
         for name, change in changes.items():
             checks.one_of(self.name, "parameter", name, tuple(self.parameters))
-            value = checked(
-                self.name,
-                name,
-                change,
-                [p[name] for p in self.profiles.values()],
-            )
+            usual = [params_of_profile[name] for params_of_profile in self.profiles.values()]
+            value = checked(self.name, name, change, usual)
             if value is not None:
                 params[name] = value
         return params
+
+    def specs_of(self, profile: str) -> dict[str, Spec]:
+        """The named runs of a profile."""
+        return self.specs(self.resolve(profile))
 
     def open(
         self,
@@ -128,12 +128,13 @@ class Study:
         """
         checks.value(self.name, "recompute", recompute, bool)
         resolve_device(device)
+        params = self.resolve(profile, **changes)
         return Page(
             self,
             profile,
             device,
             recompute,
-            self.resolve(profile, **changes),
+            params,
         )
 
     def page(self, cell: Mapping[str, Any]) -> Page:
@@ -149,13 +150,10 @@ class Study:
         """
         known = (*self.parameters, "profile", "device", "recompute")
         values = requested(self.name, cell, known)
-        values["recompute"] = checked(
-            self.name,
-            "recompute",
-            values.get("recompute"),
-            [False],
-        )
-        return self.open(**{name: value for name, value in values.items() if value is not None})
+        recompute = values.get("recompute")
+        values["recompute"] = checked(self.name, "recompute", recompute, [False])
+        given = {name: value for name, value in values.items() if value is not None}
+        return self.open(**given)
 
     def runs_of(self, params: Params) -> dict[str, Spec]:
         """The named runs with some parameters.
@@ -168,11 +166,12 @@ class Study:
         try:
             return self.specs(params)
         except Exception as error:
-            reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+            first_line, _, _ = str(error).partition("\n")
+            reason = first_line.rstrip(".") or type(error).__name__
             if isinstance(error, (ValueError, TypeError)) and " must " in reason:
                 raise
-            changed = [f"{name} {value}" for name, (value, _) in self.changed(params).items()]
-            shown = ", ".join(changed) or "the profile's"
+            values = {name: value for name, (value, _) in self.changed(params).items()}
+            shown = in_words(values) or "the profile's"
             raise ValueError(
                 f"{self.name}: parameters must fit together, got {shown:.300}, which make no runs "
                 f"({reason})."
@@ -191,7 +190,7 @@ class Study:
         with all others of their groups.
         """
         resolve_device(device)
-        specs = self.specs(self.resolve(profile))
+        specs = self.specs_of(profile)
         traces = store.compute_or_load(
             self.name,
             profile,
@@ -212,16 +211,19 @@ class Study:
         A run that is stored under another name than it has is renamed. None before enough runs are
         there.
         """
-        with archive.exclusive(store.results_dir()):
-            if names := self.renamed(profile):
-                archive.collect(store.results_dir(), self.name, new_names={profile: names})
+        results = store.results_dir()
+        with archive.exclusive(results):
+            names = self.renamed(profile)
+            if names:
+                archive.collect(results, self.name, new_names={profile: names})
                 comparisons.rename(self.name, profile, names)
             content = self.derived(profile)
             if content is not None:
-                write_json(store.run_path(self.name, profile, "numbers"), content)
-            specs = self.specs(self.resolve(profile))
+                path = store.run_path(self.name, profile, "numbers")
+                write_json(path, content)
+            specs = self.specs_of(profile)
             labels = {name: spec.labels for name, spec in specs.items()}
-            archive.collect(store.results_dir(), self.name, {profile: labels})
+            archive.collect(results, self.name, {profile: labels})
         return None if content is None else content["numbers"]
 
     def derived(self, profile: str) -> dict[str, Any] | None:
@@ -230,10 +232,12 @@ class Study:
         In the paper's setting as many numbers as can be had from those that are, if these are
         enough.
         """
-        specs = self.specs(self.resolve(profile))
+        specs = self.specs_of(profile)
         payloads = self.held(profile, specs)
         of_profile = any(payload["profile"] == profile for payload in payloads.values())
-        if not of_profile or (profile != PAPER and len(payloads) < len(specs)):
+        complete = len(payloads) == len(specs)
+        enough = complete or profile == PAPER
+        if not of_profile or not enough:
             return None
         traces = store.to_traces(payloads, specs)
         try:
@@ -242,12 +246,13 @@ class Study:
             if missing.args[0] not in specs:
                 raise
             return None
+        health = self.health(traces)
         return store.derived(
             self.name,
             profile,
             numbers,
             payloads,
-            self.health(traces),
+            health,
         )
 
     def held(self, profile: str, specs: Mapping[str, Spec]) -> dict[str, dict[str, Any]]:
@@ -256,7 +261,10 @@ class Study:
         The points of a grid are one group: none is judged while others, which might be chosen in
         its place, are missing.
         """
-        lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
+        lacking: set[str] = set()
+        for name, spec in specs.items():
+            if not store.is_stored(self.name, profile, name, spec):
+                lacking.add(name)
         for group in store.groups(specs):
             if not lacking.isdisjoint(group):
                 lacking |= group.keys()
@@ -264,47 +272,51 @@ class Study:
 
     def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
         """The specs whose names match a pattern, or one of several; refused if none does."""
-        matching = {
-            name: spec
-            for name, spec in specs.items()
-            if any(fnmatch(name, pattern) for pattern in runs.split(","))
-        }
-        if not matching:
+        patterns = runs.split(",")
+        names = [name for name in specs if any(fnmatch(name, pattern) for pattern in patterns)]
+        if not names:
+            examples = ", ".join([*specs][:3])
             raise ValueError(
-                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
-                f"got {runs!r}."
+                f"{self.name}: runs must match a run such as {examples}, got {runs!r}."
             )
-        return matching
+        return {name: specs[name] for name in names}
 
     def health(self, traces: Traces) -> dict[str, str]:
         """What is wrong with each of some runs, empty where nothing is; see `health.of_run`."""
-        return {name: of_run(t, first_fit(name, self.watch, ())) for name, t in traces.items()}
+        faults = {}
+        for name, trace in traces.items():
+            watched = first_fit(name, self.watch, ())
+            faults[name] = of_run(trace, watched)
+        return faults
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there.
 
         Of the paper's setting those that are stored; only groups that are whole.
         """
-        specs = self.specs(self.resolve(profile))
+        specs = self.specs_of(profile)
         if profile == PAPER:
-            return store.to_traces(self.held(profile, specs), specs)
-        return store.to_traces({name: self.payload(name, profile) for name in specs}, specs)
+            payloads = self.held(profile, specs)
+        else:
+            payloads = {name: self.payload(name, profile) for name in specs}
+        return store.to_traces(payloads, specs)
 
     def renamed(self, profile: str) -> dict[str, str]:
         """Runs that are stored under names that the study no longer has -> their names.
 
         A run is known by its configuration; of several with the same any may get a name.
         """
-        specs = self.specs(self.resolve(profile))
+        specs = self.specs_of(profile)
         folder = store.run_path(self.name, profile, "any").parent
         stored = archive.names(folder) - {"numbers"}
-        missing = [(name, spec.key()) for name, spec in specs.items() if name not in stored]
+        keys = {name: spec.key() for name, spec in specs.items() if name not in stored}
         names: dict[str, str] = {}
         for former in sorted(stored - specs.keys()):
             former_key = archive.summary(folder / f"{former}.json")["key"]
-            for name, key in missing:
-                if key is not None and key == former_key and name not in names.values():
+            for name, key in keys.items():
+                if key is not None and key == former_key:
                     names[former] = name
+                    del keys[name]
                     break
         return names
 
@@ -323,13 +335,18 @@ class Study:
         """
         configs = self.stored_configs(claim.all_runs)
         known = store.read_derived(self.name)
-        verdicts = claim.verdicts(Evidence(known.numbers, configs, configs, health=known.health))
+        evidence = Evidence(known.numbers, configs, configs, health=known.health)
+        verdicts = claim.verdicts(evidence)
         return verdicts | self.at_scale(claim, verdicts)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
-        return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
+        changed = {}
+        for name, value in params.items():
+            if value != full[name]:
+                changed[name] = (value, full[name])
+        return changed
 
     def at_scale(self, claim: Claim, full: Mapping[str, Outcome]) -> dict[str, Outcome]:
         """Outcomes of readings whose runs are all stored in the paper's setting, and say so.
@@ -344,23 +361,29 @@ class Study:
             larger = any(path.parent.name == PAPER for path in paths.values())
             needed = reading.rule.keys()
             measured = all(key in known.numbers for key in needed)
-            if not larger or not measured or not paths.keys() <= known.runs.keys():
+            stored = paths.keys() <= known.runs.keys()
+            if not (larger and measured and stored):
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
             evidence = Evidence(known.numbers, configs, configs, health=known.health)
-            outcome = replace(reading.judged(evidence, claim.id), profile=PAPER)
+            outcome = reading.judged(evidence, claim.id)
             where = f"at the paper's scale ({setting(configs)})"
             if outcome.parts:
-                measures = f"{where}: {outcome.measured}"
-                outcomes[reading.name] = replace(outcome, measured=measures)
+                words = f"{where}: {outcome.measured}"
+                outcomes[reading.name] = replace(outcome, profile=PAPER, measured=words)
             elif not full[reading.name].parts:
-                outcomes[reading.name] = replace(outcome, reason=f"{where} {outcome.reason}")
+                words = f"{where} {outcome.reason}"
+                outcomes[reading.name] = replace(outcome, profile=PAPER, reason=words)
         return outcomes
 
     def stored_configs(self, runs: Iterable[str]) -> dict[str, Config]:
         """The configurations of those of some runs that are stored with the full profile."""
-        paths = {name: store.run_path(self.name, "full", name) for name in runs}
-        return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
+        configs: dict[str, Config] = {}
+        for name in runs:
+            path = store.run_path(self.name, "full", name)
+            if archive.exists(path):
+                configs[name] = config_of(path)
+        return configs
 
 
 @dataclass
@@ -418,44 +441,56 @@ class Page:
         ValueError
             if the study has no run of a name, or a problem is given for no run.
         """
-        call = f"{self.study.name}.run"
         declared = self.study.runs_of(self.params)
-        known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
+        given = self._given(declared, problem, algorithms)
+        replaced = snapshot.replaced()
+        if replaced:
+            self.edited = dict.fromkeys(declared, f"code: {replaced[0]} was replaced")
+        else:
+            self.edited = edits.of_runs(given, declared)
+        print(self.summary(len(declared) - len(self.edited)))
+        usual = {name: spec for name, spec in declared.items() if name not in self.edited}
+        traces = self._computed(usual, self.recompute)
+        specs = declared | given
+        edited = {name: specs[name] for name in self.edited}
+        traces |= self._computed(edited, recompute=True)
+        self._traces = {name: traces[name] for name in declared}
+        self.__dict__.pop("numbers", None)
+        copies = {}
+        for name, trace in self._traces.items():
+            copies[name] = replace(trace, metrics={**trace.metrics}, info={**trace.info})
+        return copies
+
+    def _given(
+        self,
+        declared: Mapping[str, Spec],
+        problem: Callable[[int], Problem] | None,
+        algorithms: Mapping[str, Algorithm],
+    ) -> dict[str, Spec]:
+        """The declared runs for which an algorithm is given, with that and with the problem."""
+        call = f"{self.study.name}.run"
         if problem is not None and not algorithms:
             rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
             raise ValueError(checks.sentence(call, "problem", rule, problem))
-        specs = dict(declared)
+        known = (*declared, *self.study.specs_of(self.profile))
+        given = {}
         for name, algorithm in algorithms.items():
             checks.one_of(call, "name", name, known)
             if name in declared:  # these parameters may leave it out
-                make = problem or declared[name].problem
-                specs[name] = replace(declared[name], algorithm=algorithm, problem=make)
-        if names := snapshot.replaced():
-            self.edited = dict.fromkeys(declared, f"code: {names[0]} was replaced")
-        else:
-            self.edited = edits.of_runs({n: specs[n] for n in algorithms if n in specs}, declared)
-        print(self.summary(len(declared) - len(self.edited)))
-        place = (self.study.name, self.profile)
-        usual = {name: declared[name] for name in declared if name not in self.edited}
-        traces = store.compute_or_load(
-            *place,
-            usual,
-            recompute=self.recompute,
+                spec = declared[name]
+                make_problem = problem or spec.problem
+                given[name] = replace(spec, algorithm=algorithm, problem=make_problem)
+        return given
+
+    def _computed(self, specs: Mapping[str, Spec], recompute: bool) -> dict[str, Trace]:
+        """Some runs of the page, from the store or computed."""
+        return store.compute_or_load(
+            self.study.name,
+            self.profile,
+            specs,
+            recompute=recompute,
             device=self.device,
         )
-        edited = {name: specs[name] for name in self.edited}
-        traces |= store.compute_or_load(
-            *place,
-            edited,
-            recompute=True,
-            device=self.device,
-        )
-        self._traces = {name: traces[name] for name in declared}
-        self.__dict__.pop("numbers", None)
-        return {
-            name: replace(trace, metrics={**trace.metrics}, info={**trace.info})
-            for name, trace in self._traces.items()
-        }
 
     @property
     def of_book(self) -> bool:
@@ -475,21 +510,24 @@ class Page:
         line = f"{count} of {total} runs are the study's, profile {self.profile!r}"
         changed = {name: value for name, value in self.params.items() if value != base[name]}
         if changed:
-            line += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
+            line += f" with {in_words(changed)}"
         if self.edited:
-            line += f"; your own: {'; '.join(self._edited_in_words())}"
-        as_in_book = not self.edited and not self.study.changed(self.params)
-        return f"{line}." if as_in_book else f"{line}. {OF_BOOK}"
+            edited = "; ".join(self._edited_in_words())
+            line += f"; your own: {edited}"
+        if self.of_book:
+            return f"{line}."
+        return f"{line}. {OF_BOOK}"
 
     def _edited_in_words(self) -> list[str]:
         """The runs that are not the study's, those together that differ in one thing."""
         by_words: dict[str, list[str]] = {}
         for name, words in self.edited.items():
             by_words.setdefault(words, []).append(name)
-        return [
-            f"{', '.join(names) if len(names) <= FEW else f'{len(names)} runs'} ({words})"
-            for words, names in by_words.items()
-        ]
+        sentences = []
+        for words, names in by_words.items():
+            runs = ", ".join(names) if len(names) <= FEW else f"{len(names)} runs"
+            sentences.append(f"{runs} ({words})")
+        return sentences
 
     @property
     def traces(self) -> Traces:
@@ -519,12 +557,13 @@ class Page:
         if defaults is None:
             return quantities.curves(self.traces)
         self.check_labels((*vary, *fixed), defaults)
-        return quantities.curves(quantities.chosen(self.traces, vary, defaults, **fixed))
+        runs = quantities.chosen(self.traces, vary, defaults, **fixed)
+        return quantities.curves(runs)
 
     def check_labels(self, labels: Iterable[str], defaults: quantities.Defaults) -> None:
         """Refuse a label that neither the defaults nor a run of the full profile has."""
         known = dict.fromkeys(defaults)
-        for spec in self.study.specs(self.study.resolve("full")).values():
+        for spec in self.study.specs_of("full").values():
             known |= dict.fromkeys(spec.labels)
         for label in labels:
             if label not in known:
@@ -545,21 +584,33 @@ class Page:
         traces = {name: self.traces[name] for name in claim.all_runs if name in self.traces}
         changed = self.study.changed(self.params)
         evidence = Evidence(
-            self.numbers,
-            {name: trace.config for name, trace in traces.items()},
-            self.study.stored_configs(claim.all_runs),
-            changed,
-            self.study.health(traces),
-            self.edited,
+            numbers=self.numbers,
+            configs={name: trace.config for name, trace in traces.items()},
+            stored=self.study.stored_configs(claim.all_runs),
+            changed=changed,
+            health=self.study.health(traces),
+            edits=self.edited,
         )
         verdicts = claim.verdicts(evidence)
-        if changed or not self.edited.keys().isdisjoint(claim.all_runs):
+        edited = not self.edited.keys().isdisjoint(claim.all_runs)
+        if changed or edited:
             return verdicts
         return verdicts | self.study.at_scale(claim, verdicts)
 
 
 def setting(configs: Mapping[str, Config]) -> str:
     """The setting of some runs in words: how many rounds and seeds."""
-    rounds = dict.fromkeys(config["rounds"] for config in configs.values())
-    counts = dict.fromkeys(map(len, seeds_of(configs).values()))
-    return f"rounds {' or '.join(map(str, rounds))}, seeds {' or '.join(map(str, counts))}"
+    round_counts = [config["rounds"] for config in configs.values()]
+    seed_counts = [len(seeds) for seeds in seeds_of(configs).values()]
+    return f"rounds {alternatives(round_counts)}, seeds {alternatives(seed_counts)}"
+
+
+def alternatives(values: Iterable[int]) -> str:
+    """Different values in words: `100 or 200`."""
+    different = dict.fromkeys(values)
+    return " or ".join(map(str, different))
+
+
+def in_words(params: Mapping[str, Any]) -> str:
+    """Parameters with their values: `lr 0.1, rounds 50`."""
+    return ", ".join(f"{name} {value}" for name, value in params.items())
