@@ -290,11 +290,14 @@ def _write(file: Path, runs: list[Payload], numbers: Mapping[str, Payload]) -> N
         atomic_write(models_file, lambda to: np.savez_compressed(to, **models))  # type: ignore[arg-type]
     else:
         models_file.unlink(missing_ok=True)
-    if numbers:
-        by_profile = {profile: content["numbers"] for profile, content in numbers.items()}
-        text = spreadsheet.to_csv(by_profile).encode()
+    quantities = {}
+    beside = {}
+    for profile, content in numbers.items():
+        quantities[profile] = content["numbers"]
+        beside[profile] = _without(content, ("numbers",))
+    if quantities:
+        text = spreadsheet.to_csv(quantities).encode()
         atomic_write(file.with_suffix(".csv"), lambda to: to.write(text))
-    beside = {profile: _without(content, ("numbers",)) for profile, content in numbers.items()}
     content = {"study": file.stem, "runs": entries, "numbers": beside}
     write_json(file, STUDY.sealed(content))
 
@@ -368,7 +371,11 @@ def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
 
 @cached
 def _quantities(file: Path) -> Mapping[str, Payload]:
-    return _opened(file, lambda source: spreadsheet.from_csv(source.read().decode()))
+    def read_from(source: io.BytesIO) -> Mapping[str, Payload]:
+        text = source.read().decode()
+        return spreadsheet.from_csv(text)
+
+    return _opened(file, read_from)
 
 
 @cached

@@ -159,9 +159,10 @@ def targets(source: str) -> list[str]:
         return []
     names = []
     for statement in statements:
-        if isinstance(statement, ast.Assign):
-            assigned_to = [target for target in statement.targets if isinstance(target, ast.Name)]
-            names += [target.id for target in assigned_to]
+        if not isinstance(statement, ast.Assign):
+            continue
+        plain = [target for target in statement.targets if isinstance(target, ast.Name)]
+        names += [target.id for target in plain]
     return names
 
 

@@ -77,8 +77,11 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     """
     specs = study.specs_of(profile)
     chosen = study.chosen(specs, runs)
-    present = [n for n, spec in chosen.items() if store.is_stored(study.name, profile, n, spec)]
-    stored = {name: chosen[name] for name in present}
+    stored = {}
+    for name, spec in chosen.items():
+        is_stored = store.is_stored(study.name, profile, name, spec)
+        if is_stored:
+            stored[name] = spec
     done: list[Comparison] = []
     without_data: dict[str, DataError] = {}
     cut = {name: _cut(study, name, spec) for name, spec in specs.items()}
@@ -99,25 +102,37 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
             findings[name] = comparison.finding(mark)
             done.append(comparison)
         comparisons.note(study.name, profile, len(specs), findings)
-    equal = [comparison.difference for comparison in done if not comparison.wrong]
-    largest = max(equal, default=0.0)
-    print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
+    lacking = [name for name in chosen if name not in stored]
+    _print_outcome(study.name, len(chosen), done, lacking, without_data)
+    wrong = [comparison for comparison in done if comparison.wrong]
+    return len(done) == len(chosen) and not wrong
+
+
+def _print_outcome(
+    study: str,
+    total: int,
+    done: Sequence[Comparison],
+    lacking: Sequence[str],
+    without_data: Mapping[str, DataError],
+) -> None:
+    """Print what came of comparing runs of a study, of which `total` were asked for."""
+    differences = [comparison.difference for comparison in done if not comparison.wrong]
+    largest = max(differences, default=0.0)
+    print(f"{study}: {len(differences)} of {total} runs equal within {largest:.1g}")
     if largest:
         print(
-            f"{study.name}: such differences come of another order of roundings, on this machine "
+            f"{study}: such differences come of another order of roundings, on this machine "
             "or in changed code; --store stores today's digits"
         )
-    short = [comparison for comparison in done if not comparison.complete]
+    short = sum(not comparison.complete for comparison in done)
     if short:
-        print(f"{study.name}: {len(short)} of them over their first rounds alone, no farther")
-    lacking = [name for name in chosen if name not in stored]
+        print(f"{study}: {short} of them over their first rounds alone, no farther")
     if lacking:
-        print(f"{study.name}: {listed(lacking)} not stored as declared; --missing stores them")
+        print(f"{study}: {listed(lacking)} not stored as declared; --missing stores them")
     if without_data:
-        reason = next(iter(without_data.values()))
         names = listed([*without_data])
-        print(f"{study.name}: {names} not compared, without data; {reason}")
-    return len(equal) == len(chosen)
+        reason = next(iter(without_data.values()))
+        print(f"{study}: {names} not compared, without data; {reason}")
 
 
 def _print_wrong(comparison: Comparison) -> None:
@@ -250,9 +265,13 @@ def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "f
     curves = _parts(trace, stored)
     known = _parts(stored, trace)
     judged = [curve for curve in known if curve in curves and curve not in tolerance.timed]
-    equal = {curve: _near(curves[curve], known[curve], tolerance) for curve in judged}
-    chaotic = {curve: np.zeros_like(flags) for curve, flags in equal.items()}
-    if not all(flags.all() for flags in equal.values()):
+    equal = {}
+    chaotic = {}
+    for curve in judged:
+        equal[curve] = _near(curves[curve], known[curve], tolerance)
+        chaotic[curve] = np.zeros_like(equal[curve])
+    all_equal = all(flags.all() for flags in equal.values())
+    if not all_equal:
         # both ways, since a tie that rounding decides falls to one side with each
         for shift in (SHIFT, -SHIFT):
             shifted_trace = _as_stored(computed(spec, rounds, shift), spec)
@@ -261,7 +280,8 @@ def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "f
                 elsewhere = _led_elsewhere(curve, shifted[curve], curves[curve], tolerance)
                 chaotic[curve] |= elsewhere
     differs = {curve: ~equal[curve] & ~chaotic[curve] for curve in judged}
-    strays = np.any([flags.any(axis=1) for flags in differs.values()], axis=0)
+    seeds_that_differ = [flags.any(axis=1) for flags in differs.values()]
+    strays = np.any(seeds_that_differ, axis=0)
     if np.sum(strays) <= tolerance.strays:
         for curve in judged:
             chaotic[curve][strays] = True
@@ -277,14 +297,21 @@ def compare(study: Study, name: str, spec: Spec, trace: Trace, profile: str = "f
                 f"{run}: {curve} must be what the code gives, it is not at entry {entry} of "
                 f"seed {stored.seeds[row]}; find out why, or reproduce it."
             )
-        distances = np.abs(curves[curve] - known[curve])
         counts = equal[curve] | ~chaotic[curve]
-        apart = np.nanmax(distances[counts], initial=0.0)
-        size = np.nanmax(np.abs(known[curve]), initial=NOTHING)
-        difference = max(difference, apart / size)
+        apart = _difference(curves[curve], known[curve], counts)
+        difference = max(difference, apart)
     if rounds == spec.rounds:
         wrong += _other_bits(run, stored, trace)
-    return Comparison(rounds, spec.rounds, wrong, float(difference))
+    return Comparison(rounds, spec.rounds, wrong, difference)
+
+
+def _difference(computed: Array, stored: Array, counts: Flags) -> float:
+    """The largest difference where an entry counts, as a share of the curve's largest entry."""
+    distances = np.abs(computed - stored)
+    sizes = np.abs(stored)
+    apart = np.nanmax(distances[counts], initial=0.0)
+    size = np.nanmax(sizes, initial=NOTHING)
+    return float(apart / size)
 
 
 def _other_bits(run: str, stored: Trace, trace: Trace) -> list[str]:

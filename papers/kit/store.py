@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -331,9 +331,10 @@ def compute(
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
     kept = {*spec.keep, *spec.optional}
-    metrics = {curve: to_lists(x) for curve, x in trace.metrics.items() if curve in kept}
-    info = {curve: to_lists(x) for curve, x in trace.info.items() if curve in kept}
-    bits = {curve: float(trace.info[curve].mean()) for curve in ("bits_up", "bits_down")}
+    bits = {}
+    for direction in ("bits_up", "bits_down"):
+        mean = trace.info[direction].mean()
+        bits[direction] = float(mean)
     final = trace.state.w.double()
     is_small = final.shape[-1] <= LARGEST_MODEL
     final_w = None
@@ -351,14 +352,19 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "config": spec.config(trace.config["problem"]),
         "rounds": trace.rounds.tolist(),
         "seeds": list(trace.seeds),
-        "metrics": metrics,
-        "info": info,
+        "metrics": kept_rows(trace.metrics, kept),
+        "info": kept_rows(trace.info, kept),
         "bits": bits,
         "final_w": final_w,
         "output_w": output_w,
         "provenance": stored_provenance(trace),
     }
     return archive.RUN.sealed(content)
+
+
+def kept_rows(curves: Mapping[str, Any], kept: Set[str]) -> dict[str, list[list[float | None]]]:
+    """The curves that are kept, as rows of numbers."""
+    return {name: to_lists(rows) for name, rows in curves.items() if name in kept}
 
 
 def stored_provenance(trace: Trace) -> dict[str, Any]:
@@ -408,7 +414,11 @@ def to_traces(
 
 def to_lists(x: Any) -> list[list[float | None]]:
     """Rows of numbers with six significant digits."""
-    return [[significant(float(v)) for v in row] for row in x]
+
+    def stored(value: Any) -> float | None:
+        return significant(float(value))
+
+    return [[stored(value) for value in row] for row in x]
 
 
 def read_run(path: Path) -> dict[str, Any]:
