@@ -164,7 +164,8 @@ def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     A metric that nobody watches may be undefined from the start.
     """
     watched = watched_curves(judged)
-    bad = np.zeros((len(trace.seeds), len(trace.rounds)), bool)
+    shape = (len(trace.seeds), len(trace.rounds))
+    bad = np.zeros(shape, bool)
     for name, x in trace.metrics.items():
         starts_finite = np.isfinite(x[:, 0]).all()
         if name in watched or starts_finite:
@@ -200,7 +201,8 @@ def dead(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     Constant over the last fifth at least, and abruptly so: the step before was more than a
     thousandth of the curve's whole range (a method that comes to rest at an optimum slows down).
     """
-    resting = {check.metric: rests(trace, check) for check in judged if not check.exact}
+    asked = [check for check in judged if not check.exact]
+    resting = {check.metric: rests(trace, check) for check in asked}
     fell = [at_rest & abruptly(trace.metrics[name]) for name, at_rest in resting.items()]
     seeds = np.any(fell, axis=0)
     names = []

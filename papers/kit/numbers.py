@@ -259,6 +259,7 @@ def _half(x: Array) -> Array:
     if n < 2:
         return np.full(x.shape[:-1], np.nan)
     with np.errstate(invalid="ignore"):
-        half = _quantile(n - 1) * x.std(-1, ddof=1) / np.sqrt(n)
+        scatter = x.std(-1, ddof=1)
+        half = _quantile(n - 1) * scatter / np.sqrt(n)
         equal = np.ptp(x, -1) == 0
     return np.where(equal, 0.0, half)

@@ -301,7 +301,8 @@ def of_runs(traces: Traces, measures: Callable[[Trace], Mapping[str, Number]]) -
     rows = []
     for trace in traces.values():
         labels = labels_of(trace)
-        rows += [Row(name, number, labels) for name, number in measures(trace).items()]
+        numbers = measures(trace)
+        rows += [Row(name, number, labels) for name, number in numbers.items()]
     return rows
 
 
@@ -486,7 +487,8 @@ class Quantities(Mapping[Key, Number]):
         It has `run`, the labels, `metric` (the measure's name in a figure, as `measures` has it)
         and `value`. The labels are chosen as in `rows`.
         """
-        rows = pd.concat([self.rows(name, vary, **fixed) for name in measures])
+        tables_of_measures = [self.rows(name, vary, **fixed) for name in measures]
+        rows = pd.concat(tables_of_measures)
         named = rows.drop(columns=[*COLUMNS])
         named["run"] = rows.index.str.rpartition(".").get_level_values(0)
         named["metric"] = rows["measure"].map(measures)
