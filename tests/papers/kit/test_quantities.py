@@ -106,6 +106,14 @@ def test_differences_are_of_the_seeds_that_both_have():
     assert kit.minus(values, DEFAULTS, {"switch": "soft"}, {"switch": "none"}).empty
 
 
+def test_halves_are_the_first_seeds_minus_the_last():
+    values = pd.DataFrame({"switch": "soft", "seed": range(5), "f": [1.0, 2.0, 4.0, 8.0, 16.0]})
+    apart = kit.halves_apart(values, DEFAULTS, {"switch": "soft"})
+    assert [*apart["f"]] == [1.0 - 8.0, 2.0 - 16.0]
+    assert [*apart.index] == [0, 1]
+    assert kit.halves_apart(values[:2], DEFAULTS, {"switch": "soft"}).empty
+
+
 def test_estimates_are_those_of_single_numbers():
     values = pd.DataFrame(
         {"f": [1.0, 2.0, 4.0, 7.0], "kept": [True, False, True, True]},
