@@ -25,8 +25,8 @@ def fractions(text):
     return [int(a or b) / int(c or d) for a, b, c, d in digits]
 
 
-@pytest.mark.parametrize(("switch", "column"), [(fl.Hard(), 3), (fl.Soft(2.0), 5)])
-def test_three_rounds_of_fedsgm(switch, column):
+def worked_example(switch):
+    """FedSGM and the problem of two clients in one dimension that its page works out."""
     problem = problems.quadratics(
         torch.tensor([[2.0], [4.0]]),
         torch.zeros(2, 1),
@@ -39,6 +39,12 @@ def test_three_rounds_of_fedsgm(switch, column):
         tolerance=0.0,
         switch=switch,
     )
+    return method, problem
+
+
+@pytest.mark.parametrize(("switch", "column"), [(fl.Hard(), 3), (fl.Soft(2.0), 5)])
+def test_three_rounds_of_fedsgm(switch, column):
+    method, problem = worked_example(switch)
     lines = re.findall(
         r"^\| [123] \|.*$",
         (METHODS / "fedsgm.md").read_text("utf-8"),
@@ -51,18 +57,7 @@ def test_three_rounds_of_fedsgm(switch, column):
 
 
 def test_where_soft_switching_settles():
-    problem = problems.quadratics(
-        torch.tensor([[2.0], [4.0]]),
-        torch.zeros(2, 1),
-        level=0.5,
-    )
-    method = fl.FedSGM(
-        lr=0.25,
-        local_steps=1,
-        participants=2,
-        tolerance=0.0,
-        switch=fl.Soft(2.0),
-    )
+    method, problem = worked_example(fl.Soft(2.0))
     near(final_model(method, problem, 100), (math.sqrt(37) - 1) / 6, abs=1e-4)
 
 

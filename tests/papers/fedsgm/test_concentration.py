@@ -62,8 +62,9 @@ def test_lemma_3_by_hand():
     near(c.drift_bound(s, 0.5, 3.0, "direct"), expected)
 
 
-def test_sampled_rate_by_hand_and_below_the_printed_ones():
-    s = Setting(
+def setting_of_two_clients(delta):
+    """One local step of 2 of 8 clients with noisy constraints, in 100 rounds."""
+    return Setting(
         D=1.0,
         G=1.0,
         E=1,
@@ -71,8 +72,12 @@ def test_sampled_rate_by_hand_and_below_the_printed_ones():
         N=8,
         n=2,
         sigma=0.3,
-        delta=0.1,
+        delta=delta,
     )
+
+
+def test_sampled_rate_by_hand_and_below_the_printed_ones():
+    s = setting_of_two_clients(delta=0.1)
     rate = c.sampled_rate(s)
     once = c.sampled_rate(s, one_sample=True)
     error = 0.3 * sqrt(log(6000))
@@ -87,16 +92,7 @@ def test_sampled_rate_by_hand_and_below_the_printed_ones():
 
 
 def test_noisy_rate_by_hand():
-    s = Setting(
-        D=1.0,
-        G=1.0,
-        E=1,
-        T=100,
-        N=8,
-        n=2,
-        sigma=0.3,
-        delta=0.7,
-    )
+    s = setting_of_two_clients(delta=0.7)
     mean = sqrt(1.5 * log(2000)) * 2
     rate = c.noisy_rate(s, 2.0, 0.8, 4)
     near(rate.gamma, (1 + mean) ** 2 / 2)
